@@ -1,0 +1,1 @@
+"""What vLLM loads of ours: kernels, backends and controllers, registered through its plugin API."""

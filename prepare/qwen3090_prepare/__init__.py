@@ -1,0 +1,1 @@
+"""Requantize a checkpoint of the architecture: pure, streaming, byte-reproducible steps."""
