@@ -5,7 +5,6 @@ import json
 from typing import Any
 
 import pytest
-
 from qwen3090.demo import configs, inventory, small_configs
 from qwen3090.demo.dims import PUBLISHED, TINY
 from qwen3090.demo.drafter_inventory import drafter
