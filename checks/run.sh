@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# What `make check` runs, cheapest first; it stops at the first failure and names the step.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$PWD/.venv/bin
+export PATH="$bin:$PATH" PYTHONDONTWRITEBYTECODE=1
+
+current=start
+trap 'code=$?; [ $code -eq 0 ] || printf "\ncheck failed in step: %s (exit %s)\n" "$current" "$code" >&2' EXIT
+step() {
+  current=$1
+  shift
+  printf '\n== %s\n' "$current"
+  "$@"
+}
+
+need() { # need COMMAND DEBIAN-PACKAGE
+  command -v "$1" >/dev/null && return
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get -qq update && apt-get -qq install -y --no-install-recommends "$2" >/dev/null
+  else
+    printf 'error: %s is missing\n  next: sudo apt-get install %s\n' "$1" "$2" >&2
+    return 1
+  fi
+}
+
+shell_files() { git ls-files -z -- '*.sh' .ci/run | xargs -0 shellcheck; }
+
+need shellcheck shellcheck
+step "shellcheck" shell_files
+step "ruff check" ruff check --quiet .
+step "ruff format" ruff format --quiet --check .
+step "mypy" mypy cli/qwen3090 prepare/qwen3090_prepare pkgs/ops/qwen3090_ops
+step "lock is current" qwen3090 lock --check
+step "patch series lint" qwen3090 patches lint
+step "generated files" python checks/generated.py --check
+step "tests without the engine" python -m pytest -q -m "not engine" "$@"
+step "tests with the engine" python -m pytest -q -m engine "$@"
+printf '\nall checks passed\n'
