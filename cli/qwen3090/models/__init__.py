@@ -1,0 +1,1 @@
+"""Model files by manifest: fetch, verify, share, collect. models.json says what."""

@@ -1,0 +1,101 @@
+"""What nothing refers to any more: found first, shown, and removed only when the user agrees."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from qwen3090.errors import UserError
+from qwen3090.models.dirlock import directory_lock
+from qwen3090.models.manifest import Manifest
+from qwen3090.models.store import MARKER, Store, read_marker
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """A directory that can go: why, and the bytes that its removal frees."""
+
+    path: Path
+    name: str
+    reason: str
+    frees: int
+
+
+def find_garbage(
+    manifest: Manifest, store: Store, prepared: Path, *, partial: bool, sources: bool
+) -> list[Garbage]:
+    """List directories of the store that neither the manifest nor a profile needs.
+
+    Args:
+        manifest: shipped and user's own; what it names is kept.
+        store: models directory.
+        prepared: directory of prepared checkpoints.
+        partial: also unfinished fetches of repositories that the manifest does name.
+        sources: also published files whose prepared checkpoint is complete.
+
+    Only directories with the tool's marker or name pattern are ever listed.
+    """
+    if not store.root.is_dir():
+        return []
+    found: list[tuple[Path, str, str]] = []
+    for entry in sorted(store.root.iterdir()):
+        if not entry.is_dir() or entry.is_symlink():
+            continue
+        hidden = entry.name[1:] if entry.name.startswith(".") else ""
+        if hidden.endswith(".old"):
+            found.append((entry, hidden[:-4], "replaced by a newer fetch"))
+        elif hidden.endswith(".staging"):
+            name = hidden[: -len(".staging")]
+            if name not in manifest.repositories:
+                found.append((entry, name, "unfinished, and no manifest names it"))
+            elif partial:
+                found.append((entry, name, "unfinished fetch"))
+        elif (entry / MARKER).is_file() and entry.name not in manifest.repositories:
+            marker = read_marker(entry)
+            origin = f"{marker.repository}@{marker.revision[:12]}" if marker else "unknown origin"
+            found.append((entry, entry.name, f"no manifest names it ({origin})"))
+        elif (
+            sources and (entry / MARKER).is_file() and _all_prepared(manifest, entry.name, prepared)
+        ):
+            found.append((entry, entry.name, "its prepared checkpoints are complete"))
+    return [Garbage(path, name, reason, _frees(path)) for path, name, reason in found]
+
+
+def remove(store: Store, garbage: Garbage) -> None:
+    """Remove one directory: first out of sight under a hidden name, then for good.
+
+    Raises:
+        UserError: a fetch works on it, or it cannot be removed.
+    """
+    with directory_lock(store.lock(garbage.name), wait=False):
+        doomed = store.root / f".{garbage.name}.old"
+        try:
+            if garbage.path != doomed:
+                shutil.rmtree(doomed, ignore_errors=True)
+                garbage.path.rename(doomed)
+            shutil.rmtree(doomed)
+        except OSError as error:
+            raise UserError(
+                f"cannot remove {garbage.path}: {error.strerror} ({error.filename})",
+                "check who owns it, then run qwen3090 models gc again",
+            ) from None
+
+
+def _all_prepared(manifest: Manifest, name: str, prepared: Path) -> bool:
+    """Tell whether every variant made from this repository stands prepared; drafters never are."""
+    users = {v for v, entry in manifest.variants.items() if name in entry.repositories}
+    needing = {v for v in users if manifest.variants[v].prepared_bytes}
+    return bool(needing) and needing == users and all(_complete(prepared / v) for v in needing)
+
+
+def _complete(directory: Path) -> bool:
+    try:
+        return bool(json.loads((directory / "prepared.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return False
+
+
+def _frees(directory: Path) -> int:
+    """Bytes on disk of the files that have no other hard link."""
+    stats = (path.lstat() for path in directory.rglob("*") if path.is_file())
+    return sum(stat.st_blocks * 512 for stat in stats if stat.st_nlink == 1)
