@@ -40,4 +40,5 @@ def directions(size: int) -> Array:
     while len(matrix) < size:
         matrix = np.block([[matrix, matrix], [matrix, -matrix]]).astype(np.float32)
     signs = np.where(noise("directions", (size,), 1.0) < 0, -1.0, 1.0)
-    return (matrix * signs).astype(np.float32)
+    signed: Array = (matrix * signs).astype(np.float32)
+    return signed

@@ -26,8 +26,12 @@ def write_all(base: Path, bf16: Path, int4: Path, overlay: Path, dims: Dims = TI
 
 
 def _packed(name: str, parts: pack.Packed) -> Tensors:
-    suffixes = ("weight_packed", "weight_scale", "weight_shape")
-    return {f"{name}.{suffix}": to_torch(p) for suffix, p in zip(suffixes, parts, strict=True)}
+    codes, scale, shape = parts
+    return {
+        f"{name}.weight_packed": to_torch(codes),
+        f"{name}.weight_scale": to_torch(scale),
+        f"{name}.weight_shape": to_torch(shape),
+    }
 
 
 def _base(out: Path, dims: Dims, told: story.Story, texts: dict[str, str]) -> None:
