@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from qwen3090.errors import UserError
-
-BAD_CONFIGURATION = 64
+from qwen3090.serve.exit_codes import BAD_CONFIGURATION
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Starts and supervises one engine: render (settings to command line), gates, supervise."""

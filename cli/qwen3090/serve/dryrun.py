@@ -1,0 +1,68 @@
+"""Shows what would be started: text to paste into a shell, or JSON. The API key is never read."""
+
+import json
+import shlex
+from pathlib import Path
+
+from qwen3090.config.resolve import Resolved
+from qwen3090.config.show import flat
+from qwen3090.serve.render import Launch
+
+
+def as_shell(launch: Launch, key_file: Path | None) -> str:
+    """Return one ``env`` command, a flag a line; the key is read from its file when it runs."""
+    lines = ["env"]
+    lines += [f"-u {shlex.quote(name)}" for name in launch.removed]
+    lines += [f"{name}={shlex.quote(value)}" for name, value in launch.environment.items()]
+    if key_file is not None:
+        lines.append(f'VLLM_API_KEY="$(cat {shlex.quote(str(key_file))})"')
+    lines += _flag_lines(launch.argv)
+    return " \\\n  ".join(lines)
+
+
+def _flag_lines(argv: tuple[str, ...]) -> list[str]:
+    """Return the words quoted: the command on one line, then each flag with its value."""
+    lines: list[str] = []
+    for word in argv:
+        if not lines or word.startswith("--"):
+            lines.append(shlex.quote(word))
+        else:
+            lines[-1] += f" {shlex.quote(word)}"
+    return lines
+
+
+def as_json(resolved: Resolved, launch: Launch, key_file: Path | None) -> str:
+    """Return profile, arguments, environment and settings as JSON."""
+    environment = dict(launch.environment)
+    if key_file is not None:
+        environment["VLLM_API_KEY"] = f"<from {key_file}>"
+    document = {
+        "profile": resolved.profile,
+        "argv": list(launch.argv),
+        "environment": environment,
+        "removed": list(launch.removed),
+        "settings": flat(resolved),
+        "notes": [str(note) for note in resolved.notes],
+    }
+    return json.dumps(document, indent=2)
+
+
+def choices(resolved: Resolved, launch: Launch, has_key: bool) -> list[str]:
+    """Return the lines that ``serve`` prints first: what it chose, and what it leaves out."""
+    c = resolved.config
+    k = f" k={c.draft_tokens} ({c.draft_sampling})" if c.speculation != "none" else ""
+    backend = c.attention_backend if c.device == "cuda" else "CPU"
+    graphs = f"graphs up to {c.graph_sizes} tokens" if c.graph_sizes else "no graphs"
+    lines = [
+        f"profile {resolved.profile}: {c.context:,} tokens, {c.seats} seats on {c.device}",
+        f"model {c.model}" + (f", drafter {c.drafter}" if c.speculation == "dflash2" else ""),
+        f"{c.speculation}{k}, {c.kv_format} KV by {backend}"
+        f", {c.state_dtype} state, prefix caching {'on' if c.prefix_cache else 'off'}"
+        f", runner {c.runner}, {graphs}",
+        f"API key: {'required' if has_key else 'none (loopback only)'}",
+    ]
+    if launch.removed:
+        ignored = [name for name in launch.removed if name.startswith("VLLM_")]
+        if ignored:
+            lines.append(f"ignored: {', '.join(ignored)} (set what the engine needs in engine.env)")
+    return lines + [f"note: {note}" for note in resolved.notes]

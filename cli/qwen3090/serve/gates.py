@@ -1,0 +1,121 @@
+"""What must hold before the engine is started; each gate raises one error with its own status."""
+
+import errno
+import os
+import socket
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from qwen3090.config.files import file_problems, key_path, read_key
+from qwen3090.config.model import ServeConfig
+from qwen3090.config.problems import ConfigError, Problem
+from qwen3090.errors import UserError
+from qwen3090.serve import exit_codes
+from qwen3090.serve.checkpoint import checkpoint_problems
+from qwen3090.serve.gpu import check_gpu
+from qwen3090.serve.holders import holder_of_port
+from qwen3090.serve.plan_gate import check_plan
+from qwen3090.serve.render import PLUGIN
+
+
+def check_key(config: ServeConfig, environ: Mapping[str, str]) -> str | None:
+    """Return the API key, or None when none is set.
+
+    Raises:
+        ConfigError: the key's file is missing, empty or readable by everyone.
+    """
+    problems = [Problem(item.text, item.next_step) for item in file_problems(config, environ)]
+    if problems:
+        raise ConfigError(problems)
+    path = key_path(config, environ)
+    return read_key(path) if path else None
+
+
+def check_checkpoint(config: ServeConfig) -> None:
+    """Refuse a model or drafter directory that is not whole (BAD_CHECKPOINT)."""
+    found = []
+    if config.model is not None:
+        found += list(checkpoint_problems(config.model))
+    if config.speculation == "dflash2" and config.drafter is not None:
+        found += list(checkpoint_problems(config.drafter, tokenizer=False))
+    if found:
+        text = "\n- ".join(found[:10])
+        raise UserError(
+            found[0]
+            if len(found) == 1
+            else f"{len(found)} problems with the checkpoint:\n- {text}",
+            "qwen3090 models verify; then prepare again: qwen3090 prepare BASE --out DIRECTORY",
+            exit_code=exit_codes.BAD_CHECKPOINT,
+        )
+
+
+def check_port(config: ServeConfig) -> None:
+    """Refuse an address that cannot be listened on, naming who does (PORT_TAKEN)."""
+    host = config.host.strip("[]")
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(
+            host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, number) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        who = f" by {holder_of_port(config.port)}" if taken else ""
+        reason = f"is in use{who}" if taken else f"cannot be listened on: {error.strerror}"
+        raise UserError(
+            f"{config.host}:{config.port} {reason}",
+            "stop it, or choose another: --set port=PORT" if taken else "--set host=ADDRESS",
+            exit_code=exit_codes.PORT_TAKEN,
+        ) from error
+
+
+def check_installation() -> None:
+    """Refuse to start when vLLM, a patch of the series or our plugin is missing.
+
+    Nothing of vLLM is imported. Raises UserError with ENGINE_NOT_AS_PINNED.
+    """
+    from qwen3090.verify.report import Status
+    from qwen3090.verify.series import check_series
+
+    if find_spec("vllm") is None:
+        raise _not_as_pinned("vLLM is not installed in this environment")
+    for finding in check_series():
+        if finding.status is Status.FAIL:
+            raise _not_as_pinned(f"{finding.check}: {finding.detail}", finding.next)
+    names = {point.name for point in entry_points(group="vllm.general_plugins")}
+    if PLUGIN not in names:
+        raise _not_as_pinned("vLLM would not find the plugin: qwen3090-ops is not installed")
+
+
+def _not_as_pinned(problem: str, next_step: str = "") -> UserError:
+    return UserError(
+        problem, next_step or "qwen3090 setup", exit_code=exit_codes.ENGINE_NOT_AS_PINNED
+    )
+
+
+def pass_all(config: ServeConfig, environ: Mapping[str, str]) -> list[str]:
+    """Run every gate, cheap ones first; return lines that say what was found."""
+    check_port(config)
+    check_checkpoint(config)
+    lines = check_plan(config)
+    if config.engine.command:
+        lines.append("engine.command is set: patches and plugin are not checked")
+    else:
+        check_installation()
+    if config.device == "cuda":
+        lines.append(check_gpu(config, environ))
+    return lines
+
+
+def cuda_home(config: ServeConfig) -> Path | None:
+    """Return the CUDA toolkit installed beside the engine, for kernels built at the start."""
+    if config.device != "cuda" or "CUDA_HOME" in os.environ:
+        return None
+    found = find_spec("nvidia")
+    for base in found.submodule_search_locations or () if found else ():
+        if (Path(base) / "cu13" / "bin" / "nvcc").is_file():
+            return Path(base) / "cu13"
+    return None

