@@ -11,6 +11,7 @@ from qwen3090 import __version__
 COMMANDS = {
     "config": "config",
     "demo": "demo",
+    "draft-vocab": "draft_vocab",
     "lock": "lock",
     "models": "models",
     "patches": "patches",

@@ -1,9 +1,10 @@
-"""Files that are written here, not fetched, because no public hash of them is known."""
+"""Files that are written here, not fetched, because no public hash of them is known.
 
-import importlib
+The bytes come from the package that prepares checkpoints, which reads the same two files.
+"""
+
 import json
 from pathlib import Path
-from typing import Any
 
 from qwen3090.errors import UserError
 from qwen3090.models.headers import read_header
@@ -24,12 +25,14 @@ def generate(kind: str, directory: Path, repository: ModelRepository) -> bytes:
     """
     if kind == "safetensors-index":
         return _index(directory, repository)
-    module: Any = importlib.import_module("qwen3090_prepare.base_config")
-    text: str = module.config_json()
-    return text.encode("utf-8")
+    from qwen3090_prepare.base_config import generated_base_config
+
+    return (json.dumps(generated_base_config(), indent=2) + "\n").encode()
 
 
 def _index(directory: Path, repository: ModelRepository) -> bytes:
+    from qwen3090_prepare.index import index_bytes
+
     weight_map: dict[str, str] = {}
     total = 0
     for entry in sorted(repository.files, key=lambda file: file.path):
@@ -39,8 +42,7 @@ def _index(directory: Path, repository: ModelRepository) -> bytes:
         if isinstance(header, str):
             raise UserError(
                 f"{directory / entry.path}: {header}",
-                "the manifest names a file that is not a checkpoint's: check it with"
-                " qwen3090 models verify",
+                "the manifest names a file that is not a checkpoint's: check the manifest",
             )
         for name, (start, stop) in header.items():
             if name in weight_map:
@@ -50,5 +52,4 @@ def _index(directory: Path, repository: ModelRepository) -> bytes:
                 )
             weight_map[name] = entry.path
             total += stop - start
-    index = {"metadata": {"total_size": total}, "weight_map": dict(sorted(weight_map.items()))}
-    return (json.dumps(index, indent=2) + "\n").encode("utf-8")
+    return index_bytes(weight_map, total)

@@ -78,8 +78,7 @@ class HubServer:
         class Handler(_Handler):
             server_hub = hub
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.http.daemon_threads = True
+        self.http = _QuietServer(("127.0.0.1", port), Handler)
         self.thread = Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -116,6 +115,13 @@ class HubServer:
 
     def requests(self, path: str) -> list[Seen]:
         return [seen for seen in self.seen if seen.path.endswith(path)]
+
+
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *args: Any) -> None:
+        """A client that was killed is no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):
