@@ -18,6 +18,7 @@ from qwen3090.demo.inventory import Inventory, Spec, payload
 from qwen3090.demo.tokenizer import FORCED, special_id
 from qwen3090.main import cli
 from safetensors import safe_open
+from safetensors.torch import load_file
 
 
 def _read(path: Path) -> Inventory:
@@ -81,11 +82,11 @@ def test_draft_vocabulary(tiny: TinyPaths) -> None:
 
 def test_draft_head_is_a_slice_of_the_head(tiny: TinyPaths) -> None:
     ids = torch.load(tiny.draft_vocab)
-    head = safe_open(tiny.overlay / inventory.HEAD_FILE, framework="pt")
-    extra = safe_open(tiny.overlay / inventory.EXTRAS_FILE, framework="pt")
+    head = load_file(tiny.overlay / inventory.HEAD_FILE)
+    extra = load_file(tiny.overlay / inventory.EXTRAS_FILE)
     for part in ("weight_packed", "weight_scale"):
-        whole = head.get_tensor(f"lm_head.{part}")
-        assert torch.equal(whole[ids], extra.get_tensor(f"mtp.draft_lm_head.{part}"))
+        whole = head[f"lm_head.{part}"]
+        assert torch.equal(whole[ids], extra[f"mtp.draft_lm_head.{part}"])
 
 
 def test_parts_are_small(tiny: TinyPaths) -> None:

@@ -1,0 +1,115 @@
+"""The demo's run against a stand-in server: what it prints, what it refuses, that it cleans up."""
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from qwen3090.demo import TinyPaths, run, server
+from qwen3090.demo.story import ANSWER, REASONING
+from qwen3090.errors import UserError
+from qwen3090.main import cli
+
+STUB = Path(__file__).with_name("stub_server.py")
+pytest.importorskip("openai")
+
+
+@pytest.fixture
+def work(tmp_path: Path, tiny: TinyPaths, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setattr("qwen3090.demo.workdir.checkpoint", lambda _: (tiny, True))
+    monkeypatch.setattr(run, "_prepare", lambda made, *_: made.base)
+    return tmp_path / "work"
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, fault: str = "") -> None:
+    def command(_: Path, port: int, key_file: Path) -> list[str]:
+        return [sys.executable, str(STUB), str(port), str(key_file), fault]
+
+    monkeypatch.setattr(server, "command", command)
+
+
+def invoke(work: Path) -> Result:
+    return CliRunner().invoke(cli, ["demo", "--work", str(work)])
+
+
+def test_says_what_happened(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch)
+    result = invoke(work)
+    assert result.exit_code == 0, result.output
+    for part in (
+        f"thought: {REASONING}",
+        f"answer:  {ANSWER}",
+        "the same answer, in 2 pieces",
+        "get_weather(city='Oslo', unit='celsius')",
+        "refused with 401",
+        "3.25 tokens per step (45 of 60 drafted tokens accepted)",
+        "server      stopped",
+    ):
+        assert part in result.output
+    assert [path.name for path in work.iterdir()] == ["server.log"]  # the key is gone
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("answer", "chat: answer: got 'gibberish'"),
+        ("city", "arguments outside their schema"),
+        ("open", "it was answered, expected 401"),
+        ("metrics", "/metrics has no counter"),
+        ("dies", "ended with code 1 before it was ready"),
+        ("exit-code", "the server ended with code 3"),
+    ],
+)
+def test_a_deviation_fails_with_its_reason(
+    work: Path, monkeypatch: pytest.MonkeyPatch, fault: str, reason: str
+) -> None:
+    serve(monkeypatch, fault)
+    result = invoke(work)
+    assert result.exit_code == 1
+    assert reason in result.output
+    if fault != "metrics":
+        assert "server.log" in result.output.split("error:")[1]
+
+
+def test_a_server_that_stays_is_killed(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, "stays")
+    monkeypatch.setattr(server, "STOP_SECONDS", 0.5)
+    result = invoke(work)
+    assert result.exit_code == 1 and "was killed" in result.output
+
+
+def test_ctrl_c_stops_the_server(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch)
+    pids: list[int] = []
+
+    def hang(up: server.Server, _: object) -> None:
+        pids.append(up.process.pid)
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Event().wait(20)
+
+    monkeypatch.setattr(run, "_requests", hang)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(work, lambda _: None)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+def test_key_file_is_private(tmp_path: Path) -> None:
+    key = server.write_key(tmp_path / "key")
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert len(key) >= 32 and server.write_key(tmp_path / "key") != key
+
+
+def test_an_unwritable_work_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot make"):
+        run.run(tmp_path / "file" / "work", lambda _: None)
+
+
+def test_make_and_work_exclude_each_other(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["demo", "--make", str(tmp_path), "--work", str(tmp_path)])
+    assert result.exit_code == 2
