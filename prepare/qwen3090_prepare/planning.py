@@ -95,7 +95,7 @@ def _plan_step(
 def _config(
     draft: Draft, base: Checkpoint, config: dict[str, Any], variant: Checkpoint | None
 ) -> bytes:
-    """Return config.json: the overlay's own, the base's when nothing is packed, or an edited one."""
+    """Return config.json: the overlay's, the base's when nothing is packed, or an edited one."""
     held = modules(draft.tensors)
     parts = {
         "head": [find_head(draft.tensors)],

@@ -40,7 +40,7 @@ def cli(
     """Quantize head, embedding and MTP module of the checkpoint BASE into --out.
 
     BASE is not changed; files that stay as they are become hard links. A run that was killed
-    goes on where it was when the same command runs again. Disk: about 6 GB beside the base.
+    goes on where it was when the same command runs again. Disk: 3.2 GB beside the base.
     """
     from qwen3090_prepare import PrepareError, run
     from qwen3090_prepare.render import Renderer, summarize
