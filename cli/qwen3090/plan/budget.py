@@ -1,0 +1,144 @@
+"""Where the card's bytes go: weights, drafter, pool, graphs, transients; estimates are marked.
+
+The pool is exact; the rest is not the engine's arithmetic but sizes of files and figures
+published for this model on one RTX 3090. It is shown for orientation and sizes the pool only
+when ``kv_bytes`` is unset.
+"""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from qwen3090.errors import UserError
+from qwen3090.models.headers import read_header
+from qwen3090.plan.inputs import PlanInput
+
+GIB = 2**30
+CARD_BYTES = int(23.6 * GIB)  # what a 24 GB card leaves to CUDA
+CONTEXT_BYTES = 220_000_000  # CUDA context and libraries
+TRANSIENT_BYTES = int(1.09 * GIB)  # activation peak of 2,048-token steps
+# CUDA graphs of DFlash2 by draft tokens; they depend on the verify block, hardly on the sizes.
+GRAPH_BYTES = {7: int(1.45 * GIB), 15: int(1.82 * GIB), 18: int(2.12 * GIB), 20: int(2.27 * GIB)}
+# Tensor bytes of the prepared checkpoints without vision tower and MTP module, and of MTP.
+WEIGHT_BYTES = {"fast": 14_542_902_560, "base": 15_178_601_760}
+MTP_BYTES = {"fast": 327_158_928, "base": 644_353_168}
+DRAFTER_BYTES = 1_280_617_536
+DRAFTER_EXTRA_BYTES = 104_857_600  # its dense context projection in bf16, made at load time
+
+
+@dataclass(frozen=True)
+class Item:
+    """One share of the card.
+
+    Attributes:
+        name: what takes it.
+        size: bytes; None when no figure is known.
+        estimated: whether it is an estimate.
+        note: where the figure comes from.
+    """
+
+    name: str
+    size: int | None
+    estimated: bool
+    note: str
+
+
+def card_bytes() -> int | None:
+    """Return the first visible card's memory in bytes as nvidia-smi names it, None without one."""
+    query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        out = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True).stdout
+        return int(out.split()[0]) * 2**20
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+
+
+def checkpoint_bytes(directory: Path, *, mtp: bool) -> int:
+    """Return the tensor bytes that serving a checkpoint loads, from the shards' headers.
+
+    The vision tower is left out, and the MTP module unless ``mtp``.
+
+    Raises:
+        UserError: no shard, or one is damaged.
+    """
+    shards = sorted(directory.glob("*.safetensors"))
+    if not shards:
+        raise UserError(
+            f"{directory} holds no *.safetensors file", "give a checkpoint: --model DIR"
+        )
+    total = 0
+    for shard in shards:
+        try:
+            header = read_header(shard)
+        except OSError as error:
+            raise UserError(f"cannot read {shard}: {error.strerror}", f"ls -l {shard}") from error
+        if isinstance(header, str):
+            raise UserError(f"{shard}: {header}", "fetch it again: qwen3090 models fetch")
+        total += sum(
+            end - begin
+            for name, (begin, end) in header.items()
+            if ".visual." not in f".{name}" and (mtp or not name.startswith("mtp."))
+        )
+    return total
+
+
+def weight_items(
+    inputs: PlanInput, variant: str, model: Path | None, drafter: Path | None
+) -> list[Item]:
+    """Return what is loaded: the target and, when used, MTP module or drafter.
+
+    Args:
+        inputs: the settings.
+        variant: ``fast`` or ``base``, for the built-in figures.
+        model, drafter: checkpoints to read; None takes the built-in figures.
+
+    Raises:
+        UserError: a given checkpoint cannot be read.
+    """
+    builtin = "published sizes"
+    mtp = inputs.speculation == "mtp"
+    if model is not None:
+        items = [Item("weights", checkpoint_bytes(model, mtp=mtp), True, f"headers of {model}")]
+    else:
+        size = WEIGHT_BYTES[variant] + (MTP_BYTES[variant] if mtp else 0)
+        items = [Item("weights", size, True, f"{builtin}, {variant} variant")]
+    if inputs.speculation == "dflash2":
+        size = checkpoint_bytes(drafter, mtp=True) if drafter is not None else DRAFTER_BYTES
+        note = f"headers of {drafter}" if drafter is not None else builtin
+        extra = 0 if drafter is not None else DRAFTER_EXTRA_BYTES
+        items.append(Item("drafter", size + extra, True, note))
+    return items
+
+
+def graph_item(inputs: PlanInput) -> Item:
+    """Return the share of CUDA graphs: the next larger published figure, or no figure."""
+    if inputs.speculation != "dflash2":
+        return Item("graphs", None, True, f"no figure is known for {inputs.speculation}")
+    larger = [size for k, size in sorted(GRAPH_BYTES.items()) if k >= inputs.k]
+    if not larger:
+        return Item("graphs", None, True, f"no figure is known for {inputs.k} draft tokens")
+    return Item("graphs", larger[0], True, "published for DFlash2")
+
+
+def pool_estimate(inputs: PlanInput, weights: list[Item], card: int) -> int:
+    """Return the bytes that vLLM would about leave to the pool at ``gpu_memory_utilization``.
+
+    Graphs are not subtracted: the V2 runner does not count them. Its own profiling varies by
+    about 1 GiB from start to start.
+    """
+    taken = sum(item.size or 0 for item in weights) + TRANSIENT_BYTES + CONTEXT_BYTES
+    return max(0, int(card * inputs.gpu_memory_utilization) - taken)
+
+
+def budget(inputs: PlanInput, weights: list[Item], pool: int, card: int) -> list[Item]:
+    """Return every share, the remainder last (negative when the card is too small)."""
+    pool_note = "kv_bytes" if inputs.kv_bytes is not None else "from gpu_memory_utilization"
+    items = [
+        *weights,
+        Item("pool", pool, inputs.kv_bytes is None, pool_note),
+        graph_item(inputs),
+        Item("transients", TRANSIENT_BYTES, True, "published peak; 1.96 GiB at a first start"),
+        Item("CUDA context", CONTEXT_BYTES, True, "published"),
+    ]
+    left = card - sum(item.size or 0 for item in items)
+    return [*items, Item("left", left, True, f"of {card / GIB:.2f} GiB")]
