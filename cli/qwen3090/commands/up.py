@@ -76,8 +76,14 @@ def cli(
         click.echo(line)
     # The plan needs no file and refuses what cannot run: before the download, not after it.
     click.echo(f"\n== plan: qwen3090 plan {' '.join(settings)}")
-    if subprocess.run([sys.executable, "-m", "qwen3090", "plan", *settings]).returncode:
-        raise UserError("this profile cannot run so; nothing was fetched", "change the settings")
+    sys.stdout.flush()
+    code = subprocess.run([sys.executable, "-m", "qwen3090", "plan", *settings]).returncode
+    if code:
+        raise UserError(
+            "with these settings the server cannot run; nothing was fetched",
+            "change what the plan names, e.g. --set context=32768",
+            exit_code=code,
+        )
     if dry_run:
         return
     if (need.fetch or need.prepare) and not yes:
@@ -106,10 +112,10 @@ def cli(
             ) from None
     if need.prepare and need.variant and need.prepared:
         click.echo(f"\n== prepare {need.variant}")
-        prepare(need.variant, need.prepared, store)
+        prepare(need.variant, need.prepared, store, click.echo)
     if no_serve:
         click.echo(f"\nready: qwen3090 serve {' '.join(settings)}")
         return
-    click.echo(f"\n== serve: qwen3090 serve {' '.join(settings)}", nl=True)
+    click.echo(f"\n== serve: qwen3090 serve {' '.join(settings)}")
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "qwen3090", "serve", *settings])  # noqa: S606

@@ -157,4 +157,4 @@ def _encode(batch: list[Document], tokenizer: Any) -> Iterator[Sequence[int]]:
     texts = [document.text for document in batch if document.text is not None]
     encoded = iter(tokenizer.encode_batch(texts, add_special_tokens=False))
     for document in batch:
-        yield next(encoded).ids if document.text is not None else document.ids or ()
+        yield next(encoded).ids if document.ids is None else document.ids

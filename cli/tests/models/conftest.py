@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from qwen3090.models.fetch import FetchOptions, fetch
 from qwen3090.models.hub import Hub
 from qwen3090.models.manifest import Manifest
@@ -91,7 +90,7 @@ class World:
             hub.put(REPOSITORY, path, content)
 
     def fault(self, *faults: Any, path: str | None = None, always: bool = False) -> None:
-        """Plan faults for the big file, one a request; ``always``: the only one for all requests."""
+        """Plan faults for the big file, one a request; ``always``: for every request."""
         key = f"{REPOSITORY}/{path or self.big}"
         if always:
             self.hub.always[key] = faults[0]
@@ -173,3 +172,21 @@ def make_manifest() -> Callable[..., Manifest]:
 def make_weights() -> Callable[..., bytes]:
     """Return the function that makes a safetensors file."""
     return weights
+
+
+@pytest.fixture
+def make_entry() -> Callable[[str, bytes], dict[str, Any]]:
+    """Return the function that makes a manifest's line of a file."""
+    return entry
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _import_path() -> Iterator[None]:
+    """Let subprocesses import the packages that this process imports."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    yield
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before

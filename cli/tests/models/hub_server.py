@@ -39,12 +39,11 @@ class Zeros:
 class Fault:
     """What to do wrong with one request for a file.
 
-    kind: ``status`` (answer ``value``, with ``headers``), ``cut`` (close after ``value`` bytes),
-    ``short`` (claim and send ``value`` bytes fewer), ``flip`` (change byte ``value``), ``ignore_range``
-    (answer 200 with everything), ``wrong_range`` (answer 206 from byte 0), ``redirect`` (to the
-    address ``value``), ``slow`` (``value`` bytes a second), ``stall`` (silence for ``value``
-    seconds after the first bytes), ``html`` (200 with a login page), ``more`` (extra bytes, no
-    length).
+    ``status``: answer ``value``, with ``headers``. ``cut``: close after ``value`` bytes. ``short``:
+    claim and send ``value`` bytes fewer. ``flip``: change byte ``value``. ``ignore_range``: 200
+    with everything. ``wrong_range``: 206 from byte 0. ``redirect``: to the address ``value``.
+    ``slow``: ``value`` bytes a second. ``stall``: silence for ``value`` seconds after the first
+    bytes. ``html``: 200 with a login page. ``more``: extra bytes, no length.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Every fault of line, server and disk ends in whole files or in one clear error; nothing is lost."""
+"""Every fault of line, server and disk ends in whole files or one clear error."""
 
 import re
 import threading
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from qwen3090.errors import UserError
 from qwen3090.models import room, transfer
 
@@ -244,7 +243,7 @@ def test_disk_that_fills_up_keeps_what_arrived(world: Any, monkeypatch: pytest.M
         real(self, chunk)
 
     monkeypatch.setattr(transfer._Part, "write", full)
-    with pytest.raises(UserError, match="no room in .* what has arrived is kept") as caught:
+    with pytest.raises(UserError, match=r"no room in .* what has arrived is kept") as caught:
         world.fetch()
     assert "models gc" in str(caught.value.next_step)
     world.assert_not_whole()
@@ -280,9 +279,9 @@ def test_second_fetch_may_refuse_to_wait(world: Any) -> None:
     from qwen3090.models.dirlock import directory_lock
 
     world.store.root.mkdir(parents=True)
-    with directory_lock(world.store.lock("base")):
-        with pytest.raises(UserError, match=r"process \d+ works on"):
-            world.fetch(wait=False)
+    held = directory_lock(world.store.lock("base"))
+    with held, pytest.raises(UserError, match=r"process \d+ works on"):
+        world.fetch(wait=False)
 
 
 def test_offline_names_what_is_missing(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The command as a process: killed at any moment, out of room, behind a proxy, within its memory."""
+"""The command as a process: killed, out of room, behind a proxy, and within its memory."""
 
 import hashlib
 import json

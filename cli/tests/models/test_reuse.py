@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from qwen3090.errors import UserError
 from qwen3090.models import reuse
 
