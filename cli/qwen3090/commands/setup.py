@@ -12,17 +12,18 @@ import click
 )
 @click.option("--dev", is_flag=True, help="Also the tools of 'make check'.")
 @click.option("--cubins", is_flag=True, help="Also FlashInfer's kernels for other GPUs (1.9 GB).")
+@click.option("--repair", is_flag=True, help="Install vLLM anew, whatever state it is in.")
 @click.option("--check", is_flag=True, help="Only report; exit 1 when something differs.")
-def cli(chosen: str | None, dev: bool, cubins: bool, check: bool) -> None:
+def cli(chosen: str | None, dev: bool, cubins: bool, repair: bool, check: bool) -> None:
     """Install the locked, hash-checked engine here and apply the patch series.
 
     Safe to repeat: what is right already is left alone.
     """
-    from qwen3090.setup.engine import detect
+    from qwen3090.setup.engine import Engine, detect
     from qwen3090.setup.run import Options, Setup, python_line
 
-    engine = "cuda" if (chosen or detect()) == "cuda" else "cpu"
-    setup = Setup(Options("cuda" if engine == "cuda" else "cpu", dev, cubins), click.echo)
+    engine: Engine = "cuda" if (chosen or detect()) == "cuda" else "cpu"
+    setup = Setup(Options(engine, dev, cubins, repair), click.echo)
     if check:
         findings = setup.findings()
         for finding in findings:

@@ -49,6 +49,9 @@ def read_record(source: Source) -> Record | None:
         PatchError: two vLLM distributions share the tree, or the RECORD cannot be read.
     """
     found = sorted(name for name in _candidates(source) if _RECORD.match(name))
+    if len(found) > 1:
+        # `qwen3090 setup` names the CPU engine 'vllm' too, by metadata without files.
+        found = [name for name in found if b"\nvllm/" in b"\n" + (source.read(name) or b"")]
     if not found:
         return None
     if len(found) > 1:

@@ -31,7 +31,7 @@ def check_files(root: Path, files: Iterable[str]) -> None:
     if missing := [name for name in files if not (root / name).is_file()]:
         raise UserError(
             f"the CUDA toolchain in {root} is incomplete: no {', '.join(missing)}",
-            "rm qwen3090-setup.json in the virtual environment, then 'qwen3090 setup' again",
+            "pip uninstall nvidia-cuda-nvcc nvidia-curand, then 'qwen3090 setup --engine cuda'",
         )
 
 

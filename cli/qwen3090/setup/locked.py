@@ -21,24 +21,9 @@ STATE_NAME = "qwen3090-setup.json"
 Say = Callable[[str], None]
 
 # pip settings that change where or what is installed; a venv set-up must not inherit them.
-_DROP = frozenset(
-    [
-        "TARGET",
-        "PREFIX",
-        "ROOT",
-        "USER",
-        "PRE",
-        "UPGRADE",
-        "DRY_RUN",
-        "REPORT",
-        "REQUIREMENT",
-        "EDITABLE",
-        "NO_BINARY",
-        "ONLY_BINARY",
-        "PYTHON",
-        "REQUIRE_HASHES",
-        "FORCE_REINSTALL",
-    ]
+_DROP = re.compile(
+    "PIP_(TARGET|PREFIX|ROOT|USER|PRE|UPGRADE|DRY_RUN|REPORT|REQUIREMENT|EDITABLE|NO_BINARY"
+    "|ONLY_BINARY|PYTHON|REQUIRE_HASHES|FORCE_REINSTALL)"
 )
 _MISMATCH = re.compile(
     r"^\s+(\S+)===(\S+) from .*?\n\s+Expected sha256 (\w+)\n\s+Got\s+(\w+)", re.MULTILINE
@@ -50,7 +35,7 @@ def pip_environment(temporary: Path) -> dict[str, str]:
 
     Temporary files go beside the environment: downloads are gigabytes, and /tmp is often memory.
     """
-    env = {k: v for k, v in os.environ.items() if k not in {f"PIP_{name}" for name in _DROP}}
+    env = {k: v for k, v in os.environ.items() if not _DROP.fullmatch(k)}
     env |= {"PIP_CONSTRAINT": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
     return env | {"PIP_USER": "0", "TMPDIR": str(temporary), "PYTHONNOUSERSITE": "1"}
 

@@ -22,11 +22,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What to set up."""
+    """What to set up; ``repair`` installs vLLM anew although it seems to be there."""
 
     engine: engine.Engine
     dev: bool = False
     cubins: bool = False
+    repair: bool = False
 
     @property
     def groups(self) -> list[str]:
@@ -85,7 +86,7 @@ class Setup:
 
     def _install(self) -> None:
         todo = self.environment.missing(self.wheels)
-        if self._engine_wheel in todo:
+        if self._engine_wheel in todo or self.options.repair:
             self._check_disk()
             # Both engines own vllm/, and a patched tree is not a wheel's: replace it whole, but
             # only when the new one is known to be available and right.
