@@ -20,6 +20,7 @@ NOT_SETTINGS = frozenset(
         "QWEN3090_TINY_TRAINED",
         "QWEN3090_STATE",
         "QWEN3090_UPDATE_GOLDEN",
+        "QWEN3090_VLLM_TREE",
     }
 )
 PATHS = frozenset({"model", "drafter", "api_key_file"})

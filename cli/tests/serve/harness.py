@@ -66,7 +66,15 @@ class Served:
         self.log = directory / "log"
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "qwen3090", "serve", "demo", "--unsafe-skip-checks", *options],
+                [
+                    sys.executable,
+                    "-m",
+                    "qwen3090",
+                    "serve",
+                    "demo",
+                    "--unsafe-skip-checks",
+                    *options,
+                ],
                 env=environment | dict(env or {}),
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -84,7 +84,12 @@ def test_inherited_engine_variables_do_not_reach_the_engine(start: Start, tmp_pa
 @pytest.mark.parametrize(
     ("mode", "sets", "code", "says"),
     [
-        ("dies-at-start", (), exit_codes.ENGINE_DID_NOT_START, "before it was ready, with status 7"),
+        (
+            "dies-at-start",
+            (),
+            exit_codes.ENGINE_DID_NOT_START,
+            "before it was ready, with status 7",
+        ),
         ("dies-after-ready", (), exit_codes.ENGINE_DIED, "after it was ready, with status 3"),
         ("never-ready", ("ready_timeout=2",), exit_codes.NOT_READY_IN_TIME, "ready_timeout = 2 s"),
         ("no-token", ("ready_timeout=2",), exit_codes.NOT_READY_IN_TIME, "500"),

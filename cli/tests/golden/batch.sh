@@ -1,0 +1,33 @@
+env \
+  DO_NOT_TRACK=1 \
+  FLASHINFER_DISABLE_VERSION_CHECK=1 \
+  HF_HUB_OFFLINE=1 \
+  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True \
+  VLLM_NO_USAGE_STATS=1 \
+  VLLM_PLUGINS=qwen3090 \
+  VLLM_USE_FLASHINFER_SAMPLER=0 \
+  VLLM_USE_V2_MODEL_RUNNER=1 \
+  VLLM_API_KEY="$(cat /run/key)" \
+  python -m vllm.entrypoints.cli.main serve /models/target \
+  --served-model-name qwen3.8-27b \
+  --host 127.0.0.1 \
+  --port 18020 \
+  --api-server-count 1 \
+  --dtype bfloat16 \
+  --max-model-len 150000 \
+  --max-num-seqs 64 \
+  --max-num-batched-tokens 2048 \
+  --gpu-memory-utilization 0.93 \
+  --kv-cache-memory-bytes 7247757312 \
+  --kv-cache-dtype fp8 \
+  --attention-backend FLASHINFER \
+  --mamba-ssm-cache-dtype float16 \
+  --no-enable-prefix-caching \
+  --async-scheduling \
+  --language-model-only \
+  --compilation-config '{"max_cudagraph_capture_size":64,"custom_ops":["+rms_norm","+silu_and_mul"]}' \
+  --reasoning-parser qwen3 \
+  --enable-auto-tool-choice \
+  --tool-call-parser qwen3_coder \
+  --disable-access-log-for-endpoints /health \
+  --shutdown-timeout 30

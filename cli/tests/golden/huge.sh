@@ -1,0 +1,36 @@
+env \
+  DO_NOT_TRACK=1 \
+  FLASHINFER_DISABLE_VERSION_CHECK=1 \
+  HF_HUB_OFFLINE=1 \
+  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True \
+  VLLM_NO_USAGE_STATS=1 \
+  VLLM_PLUGINS=qwen3090 \
+  VLLM_USE_FLASHINFER_SAMPLER=0 \
+  VLLM_USE_V2_MODEL_RUNNER=1 \
+  VLLM_API_KEY="$(cat /run/key)" \
+  python -m vllm.entrypoints.cli.main serve /models/target \
+  --served-model-name qwen3.8-27b \
+  --host 127.0.0.1 \
+  --port 18020 \
+  --api-server-count 1 \
+  --dtype bfloat16 \
+  --max-model-len 262144 \
+  --max-num-seqs 4 \
+  --max-num-batched-tokens 2048 \
+  --gpu-memory-utilization 0.93 \
+  --kv-cache-memory-bytes 5583457484 \
+  --kv-cache-dtype int4_per_token_head \
+  --attention-backend TRITON_ATTN \
+  --mamba-ssm-cache-dtype float16 \
+  --enable-prefix-caching \
+  --mamba-cache-mode align \
+  --async-scheduling \
+  --language-model-only \
+  --compilation-config '{"max_cudagraph_capture_size":16,"custom_ops":["+rms_norm","+silu_and_mul"]}' \
+  --speculative-config '{"method":"mtp","num_speculative_tokens":3,"draft_sample_method":"probabilistic","rejection_sample_method":"standard"}' \
+  --reasoning-parser qwen3 \
+  --enable-auto-tool-choice \
+  --tool-call-parser qwen3_coder \
+  --disable-access-log-for-endpoints /health \
+  --shutdown-timeout 30 \
+  --additional-config '{"qwen3090":{"mtp_draft_vocab":true}}'

@@ -1,0 +1,163 @@
+"""The rendered command line: golden files for each profile, ownership of flags, shell and JSON."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qwen3090.config import profile_names, resolve
+from qwen3090.config.engine_rules import OWNED_FLAGS, owner_of
+from qwen3090.serve.dryrun import as_json, as_shell
+from qwen3090.serve.render import Launch, render
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+PLACES = ("model=/models/target", "drafter=/models/drafter")
+REFRESH = "QWEN3090_UPDATE_GOLDEN=1 python -m pytest cli/tests/serve/test_render.py"
+
+
+def launch(profile: str, *sets: str, inherited: dict[str, str] | None = None) -> Launch:
+    config = resolve(profile, sets=[*PLACES, *sets], environ={}).require()
+    return render(config, inherited or {})
+
+
+def value(found: Launch, flag: str) -> str:
+    return found.argv[found.argv.index(flag) + 1]
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_golden(profile: str) -> None:
+    """Each profile's exact command line and environment."""
+    text = as_shell(launch(profile), Path("/run/key")).replace(sys.executable, "python") + "\n"
+    path = GOLDEN / f"{profile}.sh"
+    if os.environ.get("QWEN3090_UPDATE_GOLDEN") == "1":
+        path.write_text(text)
+    assert path.read_text() == text, f"differs from {path.name}; when meant: {REFRESH}"
+
+
+def test_no_golden_file_without_a_profile() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.sh")} == set(profile_names())
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_every_flag_has_its_setting(profile: str) -> None:
+    sets = ("temperature=0", "kv_bytes=1GiB")
+    flags = [word for word in launch(profile, *sets).argv if word.startswith("--")]
+    assert [flag for flag in flags if not owner_of(flag)] == []
+
+
+def test_every_owned_flag_is_rendered_somewhere() -> None:
+    seen: set[str] = set()
+    for profile in profile_names():
+        for extra in ((), ("eager=true",)):
+            seen.update(launch(profile, *extra).argv)
+    assert set(OWNED_FLAGS) - seen == {"--api-key"}
+
+
+@pytest.mark.parametrize("profile", [name for name in profile_names() if name != "demo"])
+def test_gpu_profiles_say_everything(profile: str) -> None:
+    found = launch(profile)
+    caching = {"--enable-prefix-caching", "--no-enable-prefix-caching"} & set(found.argv)
+    assert len(caching) == 1
+    assert ("--mamba-cache-mode" in found.argv) == ("--enable-prefix-caching" in found.argv)
+    assert value(found, "--kv-cache-memory-bytes").isdigit()
+    assert value(found, "--mamba-ssm-cache-dtype") == "float16"
+    assert found.environment["VLLM_USE_V2_MODEL_RUNNER"] == "1"
+    if "--speculative-config" in found.argv:
+        drafting = json.loads(value(found, "--speculative-config"))
+        assert drafting["method"] in ("mtp", "dflash")
+        assert drafting["draft_sample_method"] == "probabilistic"
+
+
+def test_the_drafters_cache_and_kernels_are_named() -> None:
+    sets = ("kv_format=int8", "drafter_kv_format=bf16")
+    drafting = json.loads(value(launch("fast", *sets), "--speculative-config"))
+    assert drafting["kv_cache_dtype"] == "bfloat16"
+    assert drafting["attention_backend"] == "FLASH_ATTN"
+
+
+def test_exact_graph_sizes() -> None:
+    compilation = json.loads(value(launch("fast", "graph_sizes=[64, 8]"), "--compilation-config"))
+    assert compilation["cudagraph_capture_sizes"] == [8, 64]
+    assert "max_cudagraph_capture_size" not in compilation
+
+
+def test_knobs_that_are_compiled_travel_where_vllm_hashes_them() -> None:
+    found = launch("fast-mtp", "mtp_draft_vocab=0")
+    assert json.loads(value(found, "--additional-config")) == {
+        "qwen3090": {"mtp_draft_vocab": False}
+    }
+
+
+def test_inherited_variables() -> None:
+    inherited = {
+        "PATH": "/bin",
+        "VLLM_MARLIN_INPUT_DTYPE": "",
+        "VLLM_LOGGING_LEVEL": "DEBUG",
+        "VLLM_PLUGINS": "other",
+        "VLLM_USE_V2_MODEL_RUNNER": "0",
+        "QWEN3090_SEATS": "8",
+        "NOTIFY_SOCKET": "/run/notify",
+    }
+    found = launch("fast", inherited=inherited)
+    assert found.removed == ("NOTIFY_SOCKET", "QWEN3090_SEATS", "VLLM_MARLIN_INPUT_DTYPE")
+    assert found.environment["VLLM_PLUGINS"] == "qwen3090"
+    wanted = launch("fast", 'engine.env={"VLLM_MARLIN_INPUT_DTYPE": "int8"}', inherited=inherited)
+    assert wanted.environment["VLLM_MARLIN_INPUT_DTYPE"] == "int8"
+    assert "VLLM_MARLIN_INPUT_DTYPE" not in wanted.removed
+
+
+def test_the_shell_text_runs_as_printed(tmp_path: Path) -> None:
+    code = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ)]))"
+    (tmp_path / "key").write_text("the-key\n")
+    command = json.dumps([sys.executable, "-c", code])
+    inherited = {"VLLM_STRAY": "1"}
+    found = launch("fast", f"engine.command={command}", "served_name=it's", inherited=inherited)
+    text = as_shell(found, tmp_path / "key")
+    assert "the-key" not in text
+    done = subprocess.run(
+        ["bash", "-c", text], env=os.environ | inherited, capture_output=True, check=True
+    )
+    arguments, environment = json.loads(done.stdout)
+    assert arguments == list(found.argv[3:])
+    assert environment["VLLM_API_KEY"] == "the-key"
+    assert "VLLM_STRAY" not in environment
+    assert {k: environment[k] for k in found.environment} == found.environment
+
+
+def test_json_names_the_key_file_only() -> None:
+    resolved = resolve("fast", sets=PLACES, environ={})
+    found = render(resolved.require(), {})
+    document = json.loads(as_json(resolved, found, Path("/run/key")))
+    assert document["argv"] == list(found.argv)
+    assert document["environment"]["VLLM_API_KEY"] == "<from /run/key>"
+    assert document["settings"]["seats"] == 8
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("profile", profile_names())
+def test_vllms_own_parser_accepts(profile: str) -> None:
+    """The real parser of the installed vLLM reads what we render, flag for flag."""
+    pytest.importorskip("vllm")
+    found = launch(profile)
+    arguments = list(found.argv[found.argv.index("/models/target") :])
+    code = """
+import json, sys
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.entrypoints.openai.cli_args import make_arg_parser, validate_parsed_serve_args
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+args = make_arg_parser(FlexibleArgumentParser()).parse_args(sys.argv[1:])
+validate_parsed_serve_args(args)
+AsyncEngineArgs.from_cli_args(args)
+keys = ("max_model_len", "max_num_seqs", "kv_cache_memory_bytes", "kv_cache_dtype", "shutdown_timeout")
+print(json.dumps({key: getattr(args, key) for key in keys}))
+"""
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    parsed = json.loads(done.stdout.splitlines()[-1])
+    assert str(parsed["max_model_len"]) == value(found, "--max-model-len")
+    assert str(parsed["kv_cache_memory_bytes"]) == value(found, "--kv-cache-memory-bytes")
+    assert parsed["kv_cache_dtype"] == value(found, "--kv-cache-dtype")
+    assert parsed["shutdown_timeout"] == 30
