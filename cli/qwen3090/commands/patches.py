@@ -170,7 +170,9 @@ def _field_options(command: click.decorators.FC) -> click.decorators.FC:
     for name in reversed(FIELDS):
         hint = f" ({', '.join(KINDS)})" if name == "Kind" else ""
         command = click.option(
-            f"--{name.lower()}", f"field_{name}", help=f"Header field {name}{hint}."
+            f"--{name.lower()}",
+            f"field_{name.replace('-', '_')}",
+            help=f"Header field {name}{hint}.",
         )(command)
     return command
 
@@ -193,7 +195,8 @@ def export_command(
     **options: str | None,
 ) -> None:
     """Make or update patch NAME from the changes in a work tree."""
-    fields = {key.removeprefix("field_"): value for key, value in options.items() if value}
+    given = {name: options.get(f"field_{name.replace('-', '_')}") for name in FIELDS}
+    fields = {name: value for name, value in given.items() if value}
     done = export(
         name,
         _pristine(pristine),

@@ -139,8 +139,9 @@ def _writing(tree: Path) -> Iterator[None]:
         with transaction.locked(tree):
             yield
     except OSError as error:
+        torn = transaction.interrupted(tree)
         raise PatchError(
             f"cannot write {error.filename or tree}: {error.strerror or error}; "
-            "the tree is as it was",
+            + ("the change is not undone yet" if torn else "the tree is as it was"),
             "free space or use an account that owns the folder, then: qwen3090 patches apply",
         ) from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qwen3090.patches.errors import PatchError
-from qwen3090.patches.files import replace_text
+from qwen3090.patches.files import editing, replace_text
 from qwen3090.patches.header import make_header
 from qwen3090.patches.hunks import Moves, apply_file
 from qwen3090.patches.parse import NAME
@@ -132,15 +132,13 @@ def _header(old: str, fields: dict[str, str]) -> str:
 
 def _insert(directory: Path, name: str) -> None:
     """Put a new name into the series file before the first later one; comments stay."""
-    names = read_names(directory)
-    if name in names:
-        return
     file = directory / "series"
-    lines = file.read_text(encoding="utf-8").split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    spot = next(
-        (i for i, line in enumerate(lines) if line.split("#")[0].strip() > name), len(lines)
-    )
-    lines.insert(spot, name)
-    replace_text(file, ("\n".join(lines) + "\n").encode())
+    with editing(directory):
+        if name in read_names(directory):
+            return
+        lines = file.read_text(encoding="utf-8").split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        later = (i for i, line in enumerate(lines) if line.split("#")[0].strip() > name)
+        lines.insert(next(later, len(lines)), name)
+        replace_text(file, ("\n".join(lines) + "\n").encode())

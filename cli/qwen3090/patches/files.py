@@ -1,8 +1,26 @@
 """Rewrites a file of the patches folder whole, so that a kill leaves the old or the new."""
 
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+
+@contextmanager
+def editing(directory: Path) -> Iterator[None]:
+    """Hold a folder's lock while a file in it is read, changed and written back.
+
+    Raises:
+        OSError: the folder cannot be opened or locked.
+    """
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def replace_text(path: Path, data: bytes) -> None:

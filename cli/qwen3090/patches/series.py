@@ -87,10 +87,17 @@ def load_series(directory: Path) -> Series:
     """Read a folder's series and every patch in it.
 
     Raises:
-        PatchError: series or patch missing or malformed, a name or number twice, or numbers
-            that do not ascend.
+        PatchError: series or patch missing or malformed, a name or number twice, numbers that
+            do not ascend, or a series that names nothing beside patch files: one emptied by
+            accident would otherwise apply, and verify, as if all were well.
     """
     names = read_names(directory)
+    if not names and (files := sorted(directory.glob("[0-9]*.patch"))):
+        raise PatchError(
+            f"{directory / 'series'} names no patch, but {len(files)} patch files lie beside it "
+            f"({files[0].name}, ...)",
+            f"restore it: git checkout {directory / 'series'}; or list the patches in it",
+        )
     for first, second in pairwise(names):
         if first[:4] >= second[:4]:
             raise PatchError(

@@ -11,11 +11,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from qwen3090.patches.errors import PatchError
 from qwen3090.patches.parse import STATE_DIR
+from qwen3090.patches.record import digest
 
 
 @contextmanager
@@ -72,8 +73,7 @@ def commit(root: Path, changes: Mapping[str, bytes | None]) -> None:
     except BaseException:
         recover(root)
         raise
-    _sync(state)
-    _clean(state)
+    _finish(state)
 
 
 def recover(root: Path) -> bool:
@@ -93,26 +93,39 @@ def recover(root: Path) -> bool:
         return False
     try:
         entries = json.loads(journal.read_text(encoding="utf-8"))["files"]
-        undo = [
-            (str(e["path"]), bool(e["existed"]), state / "undo" / str(e["copy"])) for e in entries
-        ]
+        undo = [(str(e["path"]), e["before"], state / "undo" / str(e["copy"])) for e in entries]
     except (ValueError, KeyError, TypeError) as error:
         raise PatchError(
             f"{journal} is damaged: {error}", "reinstall vLLM: qwen3090 setup --repair"
         ) from error
-    for path, existed, copy in undo:
+    for path, before, copy in undo:
         target = root / path
-        if not existed:
+        if before is None:
             target.unlink(missing_ok=True)
         elif os.path.lexists(copy):
             target.parent.mkdir(parents=True, exist_ok=True)
             copy.replace(target)
+        elif digest(_read(target)) != before:
+            raise PatchError(
+                f"{target} was cut short in a change and its copy is gone",
+                "reinstall vLLM: qwen3090 setup --repair",
+                path=path,
+            )
         _after(root, target)
     _sync_parents(root, [path for path, _, _ in undo])
     journal.unlink()
-    _sync(state)
-    _clean(state)
+    _finish(state)
     return True
+
+
+def _finish(state: Path) -> None:
+    """Tidy up once the journal is gone: what fails here is tidied by the next call instead.
+
+    The copies go only after the journal's removal is on disk, for a journal needs them.
+    """
+    with suppress(OSError):
+        _sync(state)
+        _clean(state)
 
 
 def _stage(root: Path, state: Path, changed: Mapping[str, bytes | None]) -> None:
@@ -130,7 +143,8 @@ def _stage(root: Path, state: Path, changed: Mapping[str, bytes | None]) -> None
             new = state / "new" / str(index)
             _write(new, data)
             new.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o644)
-        entries.append({"path": path, "existed": existed, "copy": str(index)})
+        before = digest(_read(target)) if existed else None
+        entries.append({"path": path, "before": before, "copy": str(index)})
     _sync(state / "new")
     _sync(state / "undo")
     draft = state / "journal.draft"
