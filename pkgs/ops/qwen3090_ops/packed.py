@@ -154,5 +154,6 @@ def context_rows(
     Raises:
         ValueError: the weight was repacked already, or its shapes do not fit.
     """
-    packed, scale = projection.weight_packed.data, projection.weight_scale.data  # type: ignore[union-attr]
+    packed = projection.get_parameter("weight_packed").data
+    scale = projection.get_parameter("weight_scale").data
     return dequantize(packed[first_row:], scale[first_row:], bits_of(packed, columns), dtype)

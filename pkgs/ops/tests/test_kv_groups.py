@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from qwen3090_ops.kv_groups import hybrid_group_size, window_block
 
 counts = st.lists(st.integers(1, 96), min_size=1, max_size=4)

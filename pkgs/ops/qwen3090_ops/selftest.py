@@ -1,0 +1,100 @@
+"""Says which of our hooks are active, by asking vLLM's registries: `qwen3090 verify` prints it.
+
+Run as `python -m qwen3090_ops.selftest` it prints the list as JSON and exits 1 when one is missing.
+Nothing here trusts a flag of ours: each answer comes from what vLLM would do.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import TypedDict
+
+
+class Hook(TypedDict):
+    """One hook: its name, whether it is active, and what was found."""
+
+    name: str
+    active: bool
+    detail: str
+
+
+def _entry_point() -> tuple[bool, str]:
+    found = [e for e in entry_points(group="vllm.general_plugins") if e.name == "qwen3090"]
+    if not found:
+        return False, "no entry point 'qwen3090' in vllm.general_plugins; run `make setup`"
+    if len({e.value for e in found}) > 1:
+        return False, f"several entry points: {sorted(e.value for e in found)}"
+    from qwen3090_ops import plugin
+
+    return found[0].load() is plugin.register, f"vllm.general_plugins: {found[0].value}"
+
+
+def _vllm_version() -> tuple[bool, str]:
+    import vllm
+
+    from qwen3090_ops.version import require_vllm
+
+    require_vllm()
+    return True, f"vLLM {vllm.__version__}"
+
+
+def _plugin_runs() -> tuple[bool, str]:
+    from vllm.plugins import load_general_plugins
+
+    load_general_plugins()
+    return True, "vLLM's plugin loader ran without an error"
+
+
+def _cpu_linear() -> tuple[bool, str]:
+    import torch
+    from vllm.model_executor.kernels.linear import MPLinearLayerConfig, choose_mp_linear_kernel
+    from vllm.platforms import current_platform
+    from vllm.scalar_type import scalar_types
+
+    if not current_platform.is_cpu():
+        return True, "not needed: the platform is no CPU"
+    kernel = choose_mp_linear_kernel(
+        MPLinearLayerConfig(
+            full_weight_shape=(256, 64),
+            partition_weight_shape=(256, 64),
+            weight_type=scalar_types.uint8b128,
+            act_type=torch.bfloat16,
+            group_size=128,
+            zero_points=False,
+            has_g_idx=False,
+        )
+    )
+    ours = kernel.__module__.startswith("qwen3090_ops.")
+    return ours, f"8-bit group-128 linears: {kernel.__module__}.{kernel.__name__}"
+
+
+_HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
+    "vllm-version": _vllm_version,
+    "entry-point": _entry_point,
+    "plugin-loads": _plugin_runs,
+    "cpu-linear-kernel": _cpu_linear,
+}
+
+
+def selftest() -> list[Hook]:
+    """Return every hook; an error while asking makes it inactive, with the error as the detail."""
+    hooks: list[Hook] = []
+    for name, ask in _HOOKS.items():
+        try:
+            active, detail = ask()
+        except Exception as error:
+            active, detail = False, f"{type(error).__name__}: {error}"
+        hooks.append(Hook(name=name, active=active, detail=detail))
+    return hooks
+
+
+def main() -> int:
+    """Print the hooks as JSON; 0 when all are active, else 1."""
+    hooks = selftest()
+    print(json.dumps(hooks, indent=2))
+    return 0 if all(hook["active"] for hook in hooks) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

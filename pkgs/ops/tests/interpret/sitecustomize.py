@@ -1,0 +1,41 @@
+"""Put this folder on PYTHONPATH with TRITON_INTERPRET=1: vLLM's Triton kernels then run on a CPU.
+
+A test aid, slow but exact enough for token comparisons. Two things are missing otherwise: vLLM
+wants a Triton backend called "cpu" before it uses its kernels there, and Triton's interpreter
+hands integer masks (block & scalar) to loads and stores that take booleans only.
+"""
+
+import functools
+import inspect
+import os
+import types
+
+
+def _boolean_mask(method, handle, language):
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def call(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        mask = bound.arguments["mask"]
+        if mask.data.dtype.kind != "b":
+            bound.arguments["mask"] = handle(mask.data.astype(bool), language.int1)
+        return method(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def _install():
+    from triton import backends, language
+    from triton.runtime import interpreter
+
+    never = types.SimpleNamespace(is_active=lambda: False)
+    backends.backends["cpu"] = types.SimpleNamespace(driver=never, compiler=None)
+    builder = interpreter.InterpreterBuilder
+    for name in ("create_masked_load", "create_masked_store"):
+        wrapped = _boolean_mask(getattr(builder, name), interpreter.TensorHandle, language)
+        setattr(builder, name, wrapped)
+
+
+if os.environ.get("TRITON_INTERPRET") == "1":
+    _install()

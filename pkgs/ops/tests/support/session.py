@@ -1,0 +1,91 @@
+"""Runs several cases on the real vLLM engine in one process: `session.py CASES.json RESULTS.json`.
+
+Importing vLLM costs more than loading a tiny checkpoint, so the tests share one process per
+environment. A case is {name, model, llm, requests: [{name, prompts, params}]}; its result has the
+token ids of each request, the draft counters, facts about the loaded modules and probes: what
+single layers answer to fixed inputs.
+"""
+
+import gc
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_CPU_INT4_W4A8="0")
+sys.path.insert(0, str(Path(__file__).parent))
+
+DEFAULTS = {
+    "enforce_eager": True,
+    "max_model_len": 1024,
+    "max_num_seqs": 4,
+    "enable_prefix_caching": False,
+    "disable_log_stats": False,
+    "kv_cache_memory_bytes": 256 << 20,
+    "seed": 0,
+}
+COUNTERS = {
+    "vllm:spec_decode_num_draft_tokens": "drafted",
+    "vllm:spec_decode_num_accepted_tokens": "accepted",
+}
+
+
+def counters(llm):
+    """Return the draft counters of this process so far."""
+    found = dict.fromkeys(COUNTERS.values(), 0)
+    for metric in llm.get_metrics():
+        if metric.name in COUNTERS:
+            found[COUNTERS[metric.name]] += metric.value
+    return found
+
+
+def answer(llm, request):
+    """Return the new token ids of each prompt, and the log probability of each if asked for."""
+    from vllm import SamplingParams
+
+    prompts = [{"prompt_token_ids": ids} for ids in request["prompts"]]
+    params = SamplingParams(ignore_eos=True, detokenize=False, **request["params"])
+    completions = [o.outputs[0] for o in llm.generate(prompts, params, use_tqdm=False)]
+    tokens = [list(c.token_ids) for c in completions]
+    if params.logprobs is None:
+        return {"tokens": tokens}
+    pairs = [zip(c.token_ids, c.logprobs, strict=True) for c in completions]
+    return {"tokens": tokens, "logprobs": [[row[t].logprob for t, row in p] for p in pairs]}
+
+
+def run(case):
+    """Load one checkpoint, answer its requests, unload it."""
+    from inspect_engine import facts, probes
+    from vllm import LLM
+    from vllm.distributed import cleanup_dist_env_and_memory
+
+    llm = LLM(case["model"], **{**DEFAULTS, **case.get("llm", {})})
+    try:
+        before = counters(llm)
+        result = {request["name"]: answer(llm, request) for request in case["requests"]}
+        after = counters(llm)
+        result.update({key: after[key] - before[key] for key in after})
+        runner = llm.llm_engine.model_executor.driver_worker.worker.model_runner
+        return result | {"facts": facts(runner), "probes": probes(runner)}
+    finally:
+        llm.llm_engine.engine_core.shutdown()
+        del llm
+        gc.collect()
+        cleanup_dist_env_and_memory()
+
+
+def main():
+    """Run the cases in order; a failed one leaves its error as the result."""
+    results = {}
+    for case in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
+        try:
+            results[case["name"]] = run(case)
+        except Exception as error:
+            traceback.print_exc()
+            results[case["name"]] = {"error": f"{type(error).__name__}: {error}"}
+        Path(sys.argv[2]).write_text(json.dumps(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
