@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-
 from qwen3090.commands.config import cli
 from qwen3090.config.reference import REFRESH, settings_page
 
@@ -89,7 +88,8 @@ def test_the_reference_page_is_current() -> None:
 def test_nothing_heavy_is_imported(command: str) -> None:
     code = (
         "import sys\nfrom qwen3090.main import cli\n"
-        f"try:\n cli({command.split()!r})\nexcept SystemExit as end:\n assert not end.code, end.code\n"
+        f"try:\n cli({command.split()!r})\n"
+        "except SystemExit as end:\n assert not end.code, end.code\n"
         "bad = {'torch', 'vllm', 'transformers', 'numpy'} & set(sys.modules); assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

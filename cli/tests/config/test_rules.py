@@ -1,9 +1,8 @@
-"""Every refusal is provoked, names its settings and says what to do; what is allowed stays allowed."""
+"""Every refusal is provoked, names its settings and its cure; what is allowed stays allowed."""
 
 from pathlib import Path
 
 import pytest
-
 from qwen3090.config import ConfigError, profile_names, resolve, unavailable
 from qwen3090.config.engine_rules import owner_of
 from qwen3090.config.files import file_problems

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
 from qwen3090.config import ConfigError, Resolved, resolve
 from qwen3090.config.problems import Problem
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from qwen3090.config import ServeConfig, resolve
 from qwen3090.errors import UserError
 from qwen3090.serve import exit_codes, gates

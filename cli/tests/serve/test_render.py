@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from qwen3090.config import profile_names, resolve
 from qwen3090.config.engine_rules import OWNED_FLAGS, owner_of
 from qwen3090.serve.dryrun import as_json, as_shell
@@ -137,27 +136,35 @@ def test_json_names_the_key_file_only() -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("profile", profile_names())
-def test_vllms_own_parser_accepts(profile: str) -> None:
+def test_vllms_own_parser_accepts() -> None:
     """The real parser of the installed vLLM reads what we render, flag for flag."""
     pytest.importorskip("vllm")
-    found = launch(profile)
-    arguments = list(found.argv[found.argv.index("/models/target") :])
+    launches = {profile: launch(profile) for profile in profile_names()}
+    lines = {p: found.argv[found.argv.index("/models/target") :] for p, found in launches.items()}
     code = """
-import json, sys
+import dataclasses, json, sys
+from vllm.config import SpeculativeConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.entrypoints.openai.cli_args import make_arg_parser, validate_parsed_serve_args
 from vllm.utils.argparse_utils import FlexibleArgumentParser
-args = make_arg_parser(FlexibleArgumentParser()).parse_args(sys.argv[1:])
-validate_parsed_serve_args(args)
-AsyncEngineArgs.from_cli_args(args)
-keys = ("max_model_len", "max_num_seqs", "kv_cache_memory_bytes", "kv_cache_dtype", "shutdown_timeout")
-print(json.dumps({key: getattr(args, key) for key in keys}))
+keys = ("max_model_len", "kv_cache_memory_bytes", "kv_cache_dtype", "shutdown_timeout")
+found = {}
+for profile, words in json.loads(sys.argv[1]).items():
+    args = make_arg_parser(FlexibleArgumentParser()).parse_args(words)
+    validate_parsed_serve_args(args)
+    AsyncEngineArgs.from_cli_args(args)
+    names = {field.name for field in dataclasses.fields(SpeculativeConfig)}
+    assert set(args.speculative_config or {}) <= names, args.speculative_config
+    found[profile] = {key: getattr(args, key) for key in keys}
+print(json.dumps(found))
 """
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(lines)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-2000:]
-    parsed = json.loads(done.stdout.splitlines()[-1])
-    assert str(parsed["max_model_len"]) == value(found, "--max-model-len")
-    assert str(parsed["kv_cache_memory_bytes"]) == value(found, "--kv-cache-memory-bytes")
-    assert parsed["kv_cache_dtype"] == value(found, "--kv-cache-dtype")
-    assert parsed["shutdown_timeout"] == 30
+    for profile, parsed in json.loads(done.stdout.splitlines()[-1]).items():
+        found = launches[profile]
+        assert str(parsed["max_model_len"]) == value(found, "--max-model-len")
+        assert str(parsed["kv_cache_memory_bytes"]) == value(found, "--kv-cache-memory-bytes")
+        assert parsed["kv_cache_dtype"] == value(found, "--kv-cache-dtype")
+        assert parsed["shutdown_timeout"] == 30

@@ -1,4 +1,4 @@
-"""The supervisor end to end, with a stub engine in place of vLLM: start, readiness, stop, faults."""
+"""The supervisor end to end, with a stub in place of vLLM: start, readiness, stop, faults."""
 
 import json
 import os
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from qwen3090.serve import exit_codes
 
 from .harness import Served, alive, until
