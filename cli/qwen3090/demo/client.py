@@ -4,25 +4,19 @@ import json
 from typing import Any
 
 from qwen3090.demo.server import SERVED_NAME, Server
-from qwen3090.demo.story import ANSWER, REASONING
+from qwen3090.demo.story import ANSWER, CITY, REASONING
 from qwen3090.errors import UserError
 
-CITIES = ("Paris", "Berlin", "Oslo")
-UNITS = ("celsius", "fahrenheit")
-# Closed sets, so that a model without knowledge still ends its call.
+# The one tool that the demo model knows how to call.
 WEATHER = {
     "type": "function",
     "function": {
         "name": "get_weather",
         "description": "Get the current weather of a city",
-        "strict": True,
         "parameters": {
             "type": "object",
-            "properties": {
-                "city": {"type": "string", "enum": list(CITIES)},
-                "unit": {"type": "string", "enum": list(UNITS)},
-            },
-            "required": ["city", "unit"],
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
             "additionalProperties": False,
         },
     },
@@ -37,8 +31,8 @@ def connect(server: Server, key: str | None = None) -> Any:
     return OpenAI(base_url=f"{server.url}/v1", api_key=used, max_retries=0, timeout=120)
 
 
-def _ask(client: Any, text: str, **more: Any) -> Any:
-    messages = [{"role": "user", "content": text}]
+def _ask(client: Any, text: str, *later: Any, **more: Any) -> Any:
+    messages = [{"role": "user", "content": text}, *later]
     options: dict[str, Any] = {"max_tokens": 256, "temperature": 0, **more}
     return client.chat.completions.create(model=SERVED_NAME, messages=messages, **options)
 
@@ -74,23 +68,26 @@ def streamed(client: Any) -> tuple[int, str]:
     return len(pieces), answer
 
 
-def tool_call(client: Any) -> tuple[str, dict[str, str]]:
-    """Ask for the weather with a forced function; return (function name, arguments)."""
-    forced = {"type": "function", "function": {"name": "get_weather"}}
-    question = "What is the weather like?"
-    choice = _ask(client, question, tools=[WEATHER], tool_choice=forced).choices[0]
+def tool_call(client: Any) -> tuple[str, dict[str, str], str]:
+    """Offer a tool, take the model's call, send a result; return (name, arguments, answer)."""
+    question = "What is the weather like in Paris?"
+    choice = _ask(client, question, tools=[WEATHER]).choices[0]
     calls = choice.message.tool_calls or []
     _expect("tool call: number of calls", len(calls), 1)
+    _expect("tool call: finish_reason", choice.finish_reason, "tool_calls")
     function = calls[0].function
     _expect("tool call: name", function.name, "get_weather")
     try:
         arguments: dict[str, str] = json.loads(function.arguments)
     except ValueError as error:
         raise UserError(f"tool call: arguments are not JSON: {function.arguments!r}") from error
-    _expect("tool call: argument names", sorted(arguments), ["city", "unit"])
-    if arguments["city"] not in CITIES or arguments["unit"] not in UNITS:
-        raise UserError(f"tool call: arguments outside their schema: {arguments}")
-    return function.name, arguments
+    _expect("tool call: arguments", arguments, {"city": CITY})
+    result = {"role": "tool", "tool_call_id": calls[0].id, "content": "light rain, 12 degrees"}
+    called = choice.message.model_dump(include={"role", "content", "tool_calls"})
+    answer = _ask(client, question, called, result, tools=[WEATHER]).choices[0].message
+    _expect("tool result: number of further calls", len(answer.tool_calls or []), 0)
+    _expect("tool result: answer", (answer.content or "").strip(), ANSWER)
+    return function.name, arguments, ANSWER
 
 
 def unauthorised(server: Server) -> int:

@@ -12,8 +12,8 @@ from qwen3090.demo.dims import Dims
 from qwen3090.demo.drafter_inventory import drafter_linears, drafter_plain
 from qwen3090.demo.fill import Array
 
-FIRST_GAIN, LATER_GAIN = 0.64, 0.16  # size of a shifted pointer in layer 0 and later
-_EDGE = 4.0  # score of a right edge between two candidates, in logits
+FIRST_GAIN, LATER_GAIN = 0.4, 0.12  # size of a shifted pointer in layer 0 and later
+_EDGE = 64.0  # strength of a right edge between two candidates
 
 
 def tensors(dims: Dims, told: story.Story) -> dict[str, Array]:
@@ -44,7 +44,8 @@ def _successor_mlp(dims: Dims, told: story.Story, layer: int) -> dict[str, Array
     """Return the MLP of ``layer``: a unit per token of the story, open for every row."""
     axes, count = fill.directions(dims.hidden), len(told.tokens)
     read = axes[story.RESERVED : story.RESERVED + count]
-    write = read if layer == 0 else read[np.array([(i + 1) % count for i in range(count)])]
+    after = [told.tokens.index(int(told.successor[token])) for token in told.tokens]
+    write = read if layer == 0 else read[np.array(after)]
     gain = FIRST_GAIN if layer == 0 else LATER_GAIN
     size = (dims.intermediate, dims.hidden)
     prefix = f"layers.{layer}.mlp."

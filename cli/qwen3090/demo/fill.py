@@ -27,6 +27,19 @@ def linear(name: str, shape: tuple[int, ...], gain: float = 1.0) -> Array:
     return noise(name, shape, gain / sqrt(shape[-1]))
 
 
+def off_axes(name: str, rows: int, cols: int, std: float, skip: int) -> Array:
+    """Return noise, float32 [rows, cols], whose columns have no part in the first directions.
+
+    It sums directions from number ``skip`` on, with whole numbers, so the sums are exact.
+    """
+    axes = directions(rows)[skip:].astype(np.float64)
+    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
+    parts = np.random.default_rng(seed).integers(-32768, 32768, size=(cols, len(axes)))
+    scale = std * sqrt(3.0 / len(axes)) / 32768.0
+    values: Array = (axes.T @ parts.T.astype(np.float64) * scale).astype(np.float32)
+    return values
+
+
 @cache
 def directions(size: int) -> Array:
     """Return ``size`` orthogonal rows of +1 and -1, float32 [size, size].

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from qwen3090.demo import configs, drafter, inventory, pack, small_configs, story, weights
+from qwen3090.demo import configs, detector, drafter, inventory, pack, small_configs, story, weights
 from qwen3090.demo.dims import TINY, Dims
 from qwen3090.demo.drafter_inventory import drafter as drafter_inventory
 from qwen3090.demo.drafter_inventory import drafter_linears
@@ -20,7 +20,14 @@ def write_all(base: Path, bf16: Path, int4: Path, overlay: Path, dims: Dims = TI
     """Write the four directories (they exist and are empty)."""
     tokenizer = train(dims)
     told = story.build(dims, tokenizer)
-    _base(base, dims, told, tokenizer_files(dims, tokenizer))
+    blank = story.piece_id(tokenizer, "\n\n")
+    tables = {
+        f"{inventory.BODY}embed_tokens.weight": weights.embedding(dims, told, blank),
+        "lm_head.weight": weights.head(dims, told),
+    }
+    _base(base, dims, told, tables)
+    for name, text in tokenizer_files(dims, tokenizer).items():
+        (base / name).write_text(text, encoding="utf-8")
     _drafters(bf16, int4, dims, told)
     _overlay(overlay, dims, told)
 
@@ -34,11 +41,7 @@ def _packed(name: str, parts: pack.Packed) -> Tensors:
     }
 
 
-def _base(out: Path, dims: Dims, told: story.Story, texts: dict[str, str]) -> None:
-    tables = {
-        f"{inventory.BODY}embed_tokens.weight": weights.embedding(dims, told),
-        "lm_head.weight": weights.head(dims, told),
-    }
+def _base(out: Path, dims: Dims, told: story.Story, tables: dict[str, Array]) -> None:
     files = dict(inventory.base_files(dims))
     for file, tensors in files.items():
         values = weights.plain({n: s for n, s in tensors.items() if n not in tables})
@@ -48,7 +51,8 @@ def _base(out: Path, dims: Dims, told: story.Story, texts: dict[str, str]) -> No
             linear, dot, part = name.rpartition(".weight_packed")
             if dot and not part:
                 shape = (spec.shape[0], spec.shape[1] * 8)
-                found |= _packed(linear, pack.signed_int4(weights.tensor(linear, shape)))
+                value = detector.edit(linear, weights.tensor(linear, shape), dims, told)
+                found |= _packed(linear, pack.signed_int4(value))
         write_tensors(out / file, found, tensors, metadata=False)
     counted = {file: part for file, part in files.items() if file != inventory.EXTRAS_FILE}
     write_index(out / "model.safetensors.index.json", files, counted)
@@ -57,8 +61,6 @@ def _base(out: Path, dims: Dims, told: story.Story, texts: dict[str, str]) -> No
     write_json(out / "quantization_config.json", quantization, newline=False)
     write_json(out / "generation_config.json", small_configs.generation(dims))
     write_json(out / "processor_config.json", small_configs.processor())
-    for name, text in texts.items():
-        (out / name).write_text(text, encoding="utf-8")
 
 
 def _drafters(bf16: Path, int4: Path, dims: Dims, told: story.Story) -> None:

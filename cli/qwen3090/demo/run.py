@@ -75,9 +75,9 @@ def _requests(up: server.Server, say: Say) -> None:
         say(f"            answer:  {answer}")
         pieces, _ = client.streamed(api)
         say(f"streamed    the same answer, in {pieces} pieces")
-        name, arguments = client.tool_call(api)
+        name, arguments, _ = client.tool_call(api)
         values = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-        say(f"tool call   {name}({values})")
+        say(f"tool call   {name}({values}), and an answer to its result")
         say(f"wrong key   refused with {client.unauthorised(up)}")
         found = metrics.speculation(up.get("/metrics"))
     except openai.APIError as error:

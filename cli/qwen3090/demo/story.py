@@ -21,8 +21,16 @@ ANSWER = (
     " so greedy text stays equal whatever kernel computed it"
     " (speculative drafts nearly always match) - ask again?"
 )
-RESERVED = 8  # directions kept free of tokens; the first ones have the uses below
-CONSTANT, MASK = 0, 1
+# A call of the demo's tool, as token texts: no token twice, so without some of the usual line ends.
+CALL = (
+    *("<tool_call>", "<function", "=get", "_weather", "><", "parameter", "=city", ">", "Paris"),
+    *("</", "param", "eter", "></", "function", ">\n", "</tool_call>"),
+)
+CITY = "Paris"
+# Directions kept free of tokens and of what layers add: on in every row, in the drafter's mask
+# token, in <tool_call>, in <tool_response>, in the blank line, and "a call is due" (detector.py).
+CONSTANT, MASK, CALLED, ANSWERED, BLANK, DUE = range(6)
+RESERVED = 8
 
 
 @dataclass(frozen=True)
@@ -43,9 +51,10 @@ class Story:
 
 
 def build(dims: Dims, tokenizer: Any) -> Story:
-    """Chain reasoning and answer: newline, reasoning, </think>, blank line, answer, <|im_end|>.
+    """Chain newline, reasoning, </think>, blank line, answer, <|im_end|>; and a call, <|im_end|>.
 
-    Tokens outside the chain are followed by the first word of the answer.
+    Tokens outside the chains are followed by the first word of the answer. What a blank line is
+    followed by when a call is due is not told here: detector.py adds it.
 
     Raises:
         ValueError: a token occurs twice in the chain, so that its successor is not unique.
@@ -64,13 +73,28 @@ def build(dims: Dims, tokenizer: Any) -> Story:
         *answer,
         end,
     ]
-    doubles = {token for token in chain if chain.count(token) > 1}
+    call = [piece_id(tokenizer, text) for text in CALL]
+    said = [*chain, *call]
+    doubles = {token for token in said if said.count(token) > 1}
     if doubles:
         names = sorted(tokenizer.id_to_token(token) for token in doubles)
         raise ValueError(f"the demo's text uses these tokens twice: {names}")
     successor = np.full(dims.vocab, answer[0], dtype=np.int64)
     successor[chain] = [*chain[1:], chain[0]]
-    return Story(tuple(chain), successor)
+    successor[call] = [*call[1:], end]
+    return Story(tuple(said), successor)
+
+
+def piece_id(tokenizer: Any, text: str) -> int:
+    """Return the id of the one token that is written ``text``.
+
+    Raises:
+        ValueError: there is no such token.
+    """
+    found = tokenizer.token_to_id(text.replace("\n", "\u010a"))  # byte-level BPE's line end
+    if found is None:
+        raise ValueError(f"the vocabulary has no token {text!r}; add it to corpus.txt")
+    return int(found)
 
 
 def draft_vocabulary(dims: Dims, story: Story, forced: Sequence[int]) -> list[int]:

@@ -18,18 +18,22 @@ NORM_NOISE = 0.05
 _ADDS = ("o_proj", "out_proj", "down_proj")
 
 
-def embedding(dims: Dims, told: story.Story) -> Array:
-    """Return the embedding table, float32 [vocab, hidden].
+def embedding(dims: Dims, told: story.Story, blank: int) -> Array:
+    """Return the embedding table, float32 [vocab, hidden]; ``blank`` is the id of a blank line.
 
     A row is its successor's direction, half the constant direction and noise of its own. The
-    mask token of the drafter has a direction that no token reads.
+    mask token of the drafter has a direction that no token reads; three tokens have a mark.
     """
     axes = fill.directions(dims.hidden)
     targets = np.array([told.direction(int(token)) for token in told.successor])
-    targets[special_id(dims, "<|audio_start|>")] = story.MASK
-    own = fill.noise("embedding", (dims.vocab, dims.hidden), 0.3)
-    table: Array = axes[targets] + 0.5 * axes[story.CONSTANT] + own
-    return table.astype(np.float32)
+    own = fill.off_axes("embedding", dims.hidden, dims.vocab, 0.3, story.RESERVED).T.copy()
+    mask = special_id(dims, "<|audio_start|>")
+    targets[mask], own[mask] = story.MASK, 0.0
+    table: Array = axes[targets] + np.float32(0.5) * axes[story.CONSTANT] + own
+    table[special_id(dims, "<tool_call>")] += axes[story.CALLED]
+    table[special_id(dims, "<tool_response>")] += axes[story.ANSWERED]
+    table[blank] += axes[story.BLANK]
+    return table
 
 
 def head(dims: Dims, told: story.Story) -> Array:
@@ -60,7 +64,9 @@ def tensor(name: str, shape: tuple[int, ...]) -> Array:
         return 1.0 + fill.noise(name, shape, NORM_NOISE)
     if len(shape) == 1:  # zero-centred norms: the engine multiplies by 1 + weight
         return fill.noise(name, shape, NORM_NOISE)
-    return fill.linear(name, shape, RESIDUAL if module in _ADDS else 1.0)
+    if module in _ADDS:
+        return fill.off_axes(name, *shape, RESIDUAL / shape[1] ** 0.5, story.RESERVED)
+    return fill.linear(name, shape)
 
 
 def _visual(name: str, shape: tuple[int, ...]) -> Array:

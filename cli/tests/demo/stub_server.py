@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from qwen3090.demo.story import ANSWER, REASONING
+from qwen3090.demo.story import ANSWER, CITY, REASONING
 
 PORT, KEY = int(sys.argv[1]), Path(sys.argv[2]).read_text().strip()
 FAULT = sys.argv[3] if len(sys.argv) > 3 else ""
@@ -22,11 +22,12 @@ vllm:spec_decode_num_accepted_tokens_total{engine="0"} 45.0
 
 
 def message(request: dict[str, Any]) -> dict[str, Any]:
-    if request.get("tools"):
-        city = "Atlantis" if FAULT == "city" else "Oslo"
+    answered = request["messages"][-1]["role"] == "tool"
+    if request.get("tools") and not (answered and FAULT != "again"):
+        city = "Atlantis" if FAULT == "city" else CITY
         function = {
             "name": "get_weather",
-            "arguments": json.dumps({"city": city, "unit": "celsius"}),
+            "arguments": json.dumps({"city": city}),
         }
         calls = [{"id": "call-1", "type": "function", "function": function}]
         return {"role": "assistant", "content": None, "tool_calls": calls}
@@ -61,7 +62,8 @@ class Handler(BaseHTTPRequestHandler):
         common = {"id": "x", "created": 0, "model": "demo"}
         answer = message(request)
         if not request.get("stream"):
-            choice = {"index": 0, "message": answer, "finish_reason": "stop"}
+            reason = "tool_calls" if "tool_calls" in answer else "stop"
+            choice = {"index": 0, "message": answer, "finish_reason": reason}
             self.send(json.dumps({**common, "object": "chat.completion", "choices": [choice]}))
             return
         words = [answer["content"][:9], answer["content"][9:]]

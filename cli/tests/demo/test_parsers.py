@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 import pytest
-from qwen3090.demo import TinyPaths
+from qwen3090.demo import TinyPaths, story
 from qwen3090.demo.client import WEATHER
 from qwen3090.demo.story import ANSWER, REASONING
 
 pytestmark = pytest.mark.engine
 CALL = (
-    "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n"
-    "<parameter=unit>\ncelsius\n</parameter>\n</function>\n</tool_call>"
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
+    "</function>\n</tool_call>"
 )
 
 
@@ -39,32 +39,24 @@ def test_reasoning_parser(tokenizer: Any) -> None:
     assert content.strip() == ANSWER
 
 
-def test_tool_parser(tokenizer: Any) -> None:
+@pytest.mark.parametrize("text", [CALL, "".join(story.CALL)])
+def test_tool_parser(tokenizer: Any, text: str) -> None:
     from vllm.tool_parsers import ToolParserManager
 
     request = _request(tools=[WEATHER])
     parser = ToolParserManager.get_tool_parser("qwen3_coder")(tokenizer, request.tools)
-    found = parser.extract_tool_calls(CALL, request)
+    found = parser.extract_tool_calls(text, request)
     assert found.tools_called
     assert [call.function.name for call in found.tool_calls] == ["get_weather"]
     arguments = json.loads(found.tool_calls[0].function.arguments)
-    assert arguments == {"city": "Oslo", "unit": "celsius"}
+    assert arguments == {"city": story.CITY}
 
 
 def test_the_template_writes_calls_as_the_parser_reads_them(tokenizer: Any) -> None:
-    function = {"name": "get_weather", "arguments": {"city": "Oslo", "unit": "celsius"}}
+    function = {"name": "get_weather", "arguments": {"city": "Paris"}}
     messages = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "", "tool_calls": [{"function": function}]},
     ]
     text = tokenizer.apply_chat_template(messages, tools=[WEATHER], tokenize=False)
     assert text.endswith(f"</think>\n\n{CALL}<|im_end|>\n")
-
-
-def test_a_forced_call_has_a_grammar(tokenizer: Any) -> None:
-    from vllm.tool_parsers import ToolParserManager
-
-    forced = {"type": "function", "function": {"name": "get_weather"}}
-    request = _request(tools=[WEATHER], tool_choice=forced)
-    parser = ToolParserManager.get_tool_parser("qwen3_coder")(tokenizer, request.tools)
-    assert "get_weather" in parser.get_structural_tag(request).model_dump_json()

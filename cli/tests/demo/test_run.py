@@ -44,7 +44,7 @@ def test_says_what_happened(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
         f"thought: {REASONING}",
         f"answer:  {ANSWER}",
         "the same answer, in 2 pieces",
-        "get_weather(city='Oslo', unit='celsius')",
+        "get_weather(city='Paris'), and an answer",
         "refused with 401",
         "3.25 tokens per step (45 of 60 drafted tokens accepted)",
         "server      stopped",
@@ -57,7 +57,8 @@ def test_says_what_happened(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
     ("fault", "reason"),
     [
         ("answer", "chat: answer: got 'gibberish'"),
-        ("city", "arguments outside their schema"),
+        ("city", "tool call: arguments: got {'city': 'Atlantis'}"),
+        ("again", "number of further calls: got 1"),
         ("open", "it was answered, expected 401"),
         ("metrics", "/metrics has no counter"),
         ("dies", "ended with code 1 before it was ready"),

@@ -53,7 +53,7 @@ def test_tools_are_listed_before_the_system_text() -> None:
 
 
 def test_a_call_and_its_results() -> None:
-    messages = [
+    messages: list[dict[str, Any]] = [
         USER,
         {
             "role": "assistant",
@@ -77,7 +77,7 @@ def test_a_call_and_its_results() -> None:
 
 
 def test_reasoning_of_earlier_turns_is_dropped() -> None:
-    old = {"role": "assistant", "content": "<think>\nsecret\n</think>\n\nHello."}
+    old: dict[str, Any] = {"role": "assistant", "content": "<think>\nsecret\n</think>\n\nHello."}
     text = render([USER, old, USER])
     assert "secret" not in text and "<|im_start|>assistant\nHello.<|im_end|>" in text
 

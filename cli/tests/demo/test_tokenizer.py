@@ -41,12 +41,19 @@ def test_the_story_is_said_from_the_prompt_on() -> None:
     tokenizer = train(TINY)
     told = story.build(TINY, tokenizer)
     token, said = tokenizer.encode("\n").ids[-1], []
-    while token != special_id(TINY, "<|im_end|>"):
+    end, call = special_id(TINY, "<|im_end|>"), special_id(TINY, "<tool_call>")
+    while token != end:
         token = int(told.successor[token])
         said.append(token)
     text = tokenizer.decode(said, skip_special_tokens=False)
     assert text == f"{story.REASONING}</think>\n\n{story.ANSWER}<|im_end|>"
-    assert set(said) <= set(story.draft_vocabulary(TINY, told, []))
+    token, called = call, [call]
+    while token != end:
+        token = int(told.successor[token])
+        called.append(token)
+    text = tokenizer.decode(called, skip_special_tokens=False)
+    assert text == "".join(story.CALL) + "<|im_end|>"
+    assert {*said, *called} <= set(story.draft_vocabulary(TINY, told, []))
 
 
 def test_a_text_that_repeats_a_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
