@@ -15,6 +15,7 @@ from qwen3090_prepare.header import Stored, read_header
 INDEX = "model.safetensors.index.json"
 CONFIG = "config.json"
 MANIFEST = "prepared.json"
+_UNFINISHED = (".part", ".incomplete", ".tmp", ".lock", ".bak")  # of downloads; not carried over
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def load(directory: Path, *, partial: bool = False) -> Checkpoint:
         path.name: path
         for path in sorted(directory.iterdir())
         if path.is_file()
-        and path.suffix != ".safetensors"
+        and path.suffix not in (".safetensors", *_UNFINISHED)
         and path.name not in skip
         and not path.name.startswith(".")
     }

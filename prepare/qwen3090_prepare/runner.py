@@ -93,7 +93,8 @@ def run(
         overlay: directory of a variant's files (head, MTP module, draft vocabulary), or None.
         threads: worker threads; None means one for each CPU this process may use.
         progress: called with a :class:`Progress`, from any thread, never twice at a time.
-        force: replace an ``out`` that was prepared from other inputs or with other parameters.
+        force: replace an ``out`` that was prepared from other inputs or with other parameters,
+            or that is damaged. One that is right is left alone all the same.
 
     Returns:
         A :class:`PrepareResult`. The same inputs and parameters give the same bytes.
@@ -142,7 +143,7 @@ class _Run:
             named.setdefault(kind, {})[name] = entry
         asked = manifest.request(parameters, named)
         staging = Staging(self.target, manifest.key(asked))
-        outputs = self._existing(asked)
+        outputs = self._existing(asked, inputs)
         if outputs is not None:
             staging.discard()
             return self._result("unchanged", outputs, 0, {})
@@ -171,8 +172,8 @@ class _Run:
         with ThreadPoolExecutor(self.threads) as pool:
             return dict(zip(paths, pool.map(one, paths), strict=True))
 
-    def _existing(self, asked: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the outputs of an equal finished run, None to go ahead, or refuse."""
+    def _existing(self, asked: dict[str, Any], inputs: dict[Path, str]) -> dict[str, Any] | None:
+        """Return the outputs of an equal, intact finished run, None to go ahead, or refuse."""
         target = self.target
         if not target.exists() or (target.is_dir() and not any(target.iterdir())):
             return None
@@ -184,16 +185,14 @@ class _Run:
             )
         outputs: dict[str, Any] = found.pop("outputs", {})
         if found == asked:
-            damaged = [
-                name
-                for name, entry in sorted(outputs.items())
-                if not (target / name).is_file() or (target / name).stat().st_size != entry["size"]
-            ]
+            damaged = [n for n, e in sorted(outputs.items()) if not self._intact(n, e, inputs)]
             if not damaged:
-                if not self.force:
-                    return outputs
-            elif not self.force:
-                raise PrepareError(f"{target / damaged[0]}: missing or damaged", "add --force")
+                return outputs
+            if not self.force:
+                raise PrepareError(
+                    f"{target / damaged[0]}: missing, or not what {MANIFEST} says",
+                    "run the same command with --force to make it again",
+                )
         elif not self.force:
             what = next((k for k in asked if found.get(k) != asked[k]), "request")
             raise PrepareError(
@@ -201,6 +200,18 @@ class _Run:
                 "choose another --out, or add --force to replace it",
             )
         return None
+
+    def _intact(self, name: str, entry: dict[str, Any], inputs: dict[Path, str]) -> bool:
+        """Whether an output is as recorded; a link to an input is known from hashing that."""
+        path = self.target / name
+        if not path.is_file() or path.stat().st_size != entry["size"]:
+            return False
+        for source, digest in inputs.items():
+            if source.name == name and source.samefile(path):
+                return bool(digest == entry["sha256"])
+        self.meter.expect(entry["size"])
+        found = sha256(path, lambda count: self.meter.add("verify", name, count))
+        return bool(found == entry["sha256"])
 
     def _result(
         self,

@@ -144,6 +144,21 @@ def test_a_second_run_changes_nothing_and_other_parameters_need_force(make_base,
     assert sorted(p.name for p in tmp_path.iterdir()) == ["base", "out"]
 
 
+def test_a_damaged_result_is_made_again_by_force_only(make_base, tmp_path):
+    base, out = make_base(), tmp_path / "out"
+    run(base, out)
+    first = digest(out)
+    path = out / "model-00007-of-00007.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(PrepareError, match="not what prepared"):
+        run(base, out)
+    assert run(base, out, force=True).action == "prepared"
+    assert run(base, out, force=True).action == "unchanged"
+    assert digest(out) == first
+
+
 def test_a_changed_input_is_noticed(make_base, tmp_path):
     base, out = make_base(), tmp_path / "out"
     run(base, out)
