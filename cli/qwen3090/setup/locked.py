@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,8 +52,8 @@ def installed(site: Path) -> dict[str, str]:
 class Environment:
     """One virtual environment and the record of which locked file each project came from."""
 
-    def __init__(self, prefix: Path, site: Path, python: Path = Path(sys.executable)) -> None:
-        self.prefix, self.site, self.python = prefix, site, python
+    def __init__(self, prefix: Path, site: Path) -> None:
+        self.prefix, self.site, self.python = prefix, site, prefix / "bin" / "python"
 
     @property
     def record_path(self) -> Path:

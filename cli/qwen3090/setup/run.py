@@ -43,10 +43,12 @@ class Setup:
         UserError: from every method, naming what is wrong and the next command.
     """
 
-    def __init__(self, options: Options, say: Say, machine: Machine | None = None) -> None:
+    def __init__(
+        self, options: Options, say: Say, machine: Machine | None = None, site: Path | None = None
+    ) -> None:
         self.options, self.say = options, say
         self.machine = machine or Machine()
-        self.site = Path(sysconfig.get_paths()["purelib"])
+        self.site = site or Path(sysconfig.get_paths()["purelib"])
         self.environment = Environment(self.machine.prefix, self.site)
         self.pins = load_json("pins.json")
         self.wheels = self._wheels()
