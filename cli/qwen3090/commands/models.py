@@ -170,10 +170,12 @@ def verify(
         for path in strangers(store, name):
             click.echo(f"note {name}: {path.name} is not in the manifest")
     if bad:
-        what = variant or bad[0].repository
+        words = [f"--variant {variant or bad[0].repository}"]
+        words += [f"--manifest {path}" for path in manifests]
+        words += [f"--dir {directory}"] if directory else []
         raise UserError(
             f"{len(bad)} of {len(findings)} files are not as the manifest says",
-            f"qwen3090 models fetch --variant {what} --deep   (fetches these files alone)",
+            f"qwen3090 models fetch {' '.join(words)} --deep   (fetches these files alone)",
         )
 
 

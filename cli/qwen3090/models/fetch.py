@@ -1,5 +1,6 @@
 """Fetch repositories of the manifest: reuse, check the disk, download, verify, rename as one."""
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from qwen3090.models.finish import finish
 from qwen3090.models.hub import Hub
 from qwen3090.models.manifest import Manifest, ModelFile, ModelRepository
 from qwen3090.models.parallel import run_parallel
-from qwen3090.models.progress import Progress, human
+from qwen3090.models.progress import Progress, duration, human
 from qwen3090.models.reuse import Reuse, place
 from qwen3090.models.room import check_room
 from qwen3090.models.staging import accepted, take_stock
@@ -125,7 +126,11 @@ def _fetch_locked(
     journal = Lock()
     wanted = _reuse(wanted, store, options, journal, say)
     _announce(repositories, wanted, store, options, say)
-    _download(wanted, options, journal)
+    begin = time.monotonic()
+    arrived = _download(wanted, options, journal)
+    if arrived:
+        seconds = time.monotonic() - begin
+        say(f"downloaded {human(arrived)} in {duration(seconds)} ({human(arrived / seconds)}/s)")
     for name, repository in repositories.items():
         kept = finish(store, name, repository)
         if kept:
@@ -176,10 +181,12 @@ def _announce(
     total = sum(repository.size for repository in repositories.values())
     left = sum(item.entry.size - item.arrived for item in wanted)
     free = check_room(store.root, left, options.prepared_bytes, options.need_prepared_room, say)
+    adds = options.prepared_bytes
+    later = f"; preparing adds {human(adds)} later" if adds else ""
     say(
         f"{', '.join(repositories)}: {human(total)} in all, {human(total - left)} here already, "
-        f"{human(left)} to download in {len(wanted)} files; preparing adds "
-        f"{human(options.prepared_bytes)} later; {human(free)} free in {store.root}"
+        f"{human(left)} to download in {len(wanted)} files{later}; "
+        f"{human(free)} free in {store.root}"
     )
     if wanted and options.hub.offline:
         raise UserError(
@@ -189,7 +196,9 @@ def _announce(
         )
 
 
-def _download(wanted: list[_Wanted], options: FetchOptions, journal: Lock) -> None:
+def _download(wanted: list[_Wanted], options: FetchOptions, journal: Lock) -> int:
+    """Download the files; return the bytes that were not here before."""
+    before = sum(item.arrived for item in wanted)
     stop = Event()
     progress = Progress("fetch", sum(item.entry.size for item in wanted), quiet=options.quiet)
 
@@ -203,8 +212,10 @@ def _download(wanted: list[_Wanted], options: FetchOptions, journal: Lock) -> No
             note_verified(item.directory, entry.path, entry.sha256)
 
     # Small files first, so that a refusal shows at once; then the largest, so that none is last.
-    order = sorted(wanted, key=lambda w: (w.entry.size > _SMALL, -w.entry.size))
+    small = sorted((w for w in wanted if w.entry.size <= _SMALL), key=lambda w: w.entry.size)
+    large = sorted((w for w in wanted if w.entry.size > _SMALL), key=lambda w: -w.entry.size)
     try:
-        run_parallel(order, one, jobs=options.jobs, stop=stop)
+        run_parallel([*small, *large], one, jobs=options.jobs, stop=stop)
     finally:
         progress.close()
+    return sum(item.entry.size for item in wanted) - before

@@ -96,7 +96,8 @@ def read_records(directory: Path) -> dict[str, Record]:
     for line in lines:
         try:
             entry = json.loads(line)
-            records[entry.pop("path")] = Record(**entry)
+            path = entry.pop("path")
+            records[path] = Record(**entry)
         except (ValueError, KeyError, TypeError, AttributeError):
             continue  # the last line of a killed run may be cut; that file is hashed again
     return records

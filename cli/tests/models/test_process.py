@@ -26,6 +26,14 @@ def command(world: Any, *words: str, **environment: str) -> dict[str, Any]:
     }
 
 
+def wait_for_request(world: Any, process: "subprocess.Popen[str]", before: int) -> None:
+    """Wait until more than ``before`` requests were seen: most of the time is Python starting."""
+    for _ in range(1200):
+        if len(world.hub.seen) > before or process.poll() is not None:
+            return
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def written(world: Any, tmp_path: Path) -> list[str]:
     """Write the world's manifest to a file; return the options that use it."""
@@ -53,10 +61,7 @@ def test_kill_at_ten_random_moments(world: Any, written: list[str]) -> None:
     for _ in range(10):
         before = len(world.hub.seen)
         process = subprocess.Popen(**command(world, *fetch))
-        for _ in range(400):  # most of the time is Python starting: count from the first request
-            if len(world.hub.seen) > before or process.poll() is not None:
-                break
-            time.sleep(0.05)
+        wait_for_request(world, process, before)
         moments.append(source.random() * 0.6)
         time.sleep(moments[-1])
         process.send_signal(signal.SIGKILL)
@@ -96,7 +101,8 @@ def test_interrupt_says_how_to_go_on(world: Any, written: list[str]) -> None:
     world.fault(world.hub.fault("slow", 200_000), always=True)
     fetch = ["fetch", "--variant", "mine", "--no-hub-cache", *written]
     process = subprocess.Popen(**command(world, *fetch))
-    time.sleep(1.8)
+    wait_for_request(world, process, 2)
+    time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=20)
     assert process.returncode == 130, output

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from qwen3090.errors import UserError
-from qwen3090.models import reuse
+from qwen3090.models import reuse, staging
 
 
 def fill(directory: Path, files: dict[str, bytes]) -> None:
@@ -157,6 +157,38 @@ def test_copy_that_fails_falls_back_to_the_hub(
     world.fetch(sources=[tmp_path / "usb"])
     world.assert_whole()
     assert len(world.hub.seen) == 3
+
+
+def test_what_a_former_run_verified_is_not_read_again(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.fault(world.hub.fault("status", 404), always=True)
+    with pytest.raises(UserError):
+        world.fetch(jobs=1)
+    read: list[str] = []
+    real = staging.many_sha256
+
+    def watch(paths: Any, **options: Any) -> Any:
+        read.extend(path.name for path in paths)
+        return real(paths, **options)
+
+    monkeypatch.setattr(staging, "many_sha256", watch)
+    world.hub.always.clear()
+    world.fetch()
+    world.assert_whole()
+    assert read == []
+
+
+def test_half_written_journal_line_means_hashing(world: Any) -> None:
+    world.fault(world.hub.fault("status", 404), always=True)
+    with pytest.raises(UserError):
+        world.fetch(jobs=1)
+    journal = world.store.staging("base") / ".verified.jsonl"
+    journal.write_text(journal.read_text()[:-40])
+    world.hub.always.clear()
+    world.fetch()
+    world.assert_whole()
+    assert len(world.hub.requests("config.json")) == 1
 
 
 def test_source_that_does_not_exist(world: Any, tmp_path: Path) -> None:
