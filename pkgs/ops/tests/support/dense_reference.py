@@ -50,11 +50,11 @@ def main():
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     config.pop("quantization_config")
     (out / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    skipped = {"config.json", "quantization_config.json", "prepared.json"}
-    for file in source.iterdir():
-        if file.suffix in (".json", ".jinja") and file.name not in skipped:
-            if not file.name.endswith("index.json"):
-                shutil.copy(file, out)
+    for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
+        shutil.copy(source / name, out)
+    for name in ("processor_config.json", "chat_template.jinja"):
+        if (source / name).exists():
+            shutil.copy(source / name, out)
 
 
 if __name__ == "__main__":
