@@ -65,7 +65,8 @@ def tensor(name: str, shape: tuple[int, ...]) -> Array:
     if len(shape) == 1:  # zero-centred norms: the engine multiplies by 1 + weight
         return fill.noise(name, shape, NORM_NOISE)
     if module in _ADDS:
-        return fill.off_axes(name, *shape, RESIDUAL / shape[1] ** 0.5, story.RESERVED)
+        rows, cols = shape
+        return fill.off_axes(name, rows, cols, RESIDUAL / cols**0.5, story.RESERVED)
     return fill.linear(name, shape)
 
 
