@@ -68,8 +68,10 @@ def main() -> int:
         chosen = wheelfile.select(wheels, machine.python, ["cli", "build"])
         machine.check_glibc(chosen)
         site = Path(sysconfig.get_paths()["purelib"])
-        Environment(machine.prefix, site).install(chosen, say)
-        install_packages(machine, site)
+        environment = Environment(machine.prefix, site)
+        with environment.alone(say):
+            environment.install(chosen, say)
+            install_packages(machine, site)
     except SetupError as error:
         print(f"error: {error}\n  next: {error.next_step}", file=sys.stderr)
         return 1

@@ -4,13 +4,15 @@ Content is guaranteed by the hashes, so the user's index, proxy and certificate 
 force. ``===`` requirements keep a look-alike such as ``2.13.0+cpu`` from a local folder out.
 """
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from qwen3090.lock.wheelfile import Wheel, normalise
@@ -54,6 +56,20 @@ class Environment:
 
     def __init__(self, prefix: Path, site: Path) -> None:
         self.prefix, self.site, self.python = prefix, site, prefix / "bin" / "python"
+
+    @contextmanager
+    def alone(self, say: Say) -> Iterator[None]:
+        """Keep two set-ups of one environment apart; sweep what a killed one left behind."""
+        with (self.prefix / ".qwen3090-setup.lock").open("w") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say("waiting for another set-up of this environment")
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            for pattern in (".fetch-*", ".wheels-*", ".pip-*"):
+                for left in self.prefix.glob(pattern):
+                    shutil.rmtree(left, ignore_errors=True)
+            yield
 
     @property
     def record_path(self) -> Path:

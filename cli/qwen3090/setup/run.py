@@ -72,6 +72,10 @@ class Setup:
 
     def run(self) -> None:
         """Bring the environment to what the lock says, then patch it."""
+        with self.environment.alone(self.say):
+            self._run()
+
+    def _run(self) -> None:
         system.provide(self.options.engine, self.say)
         try:
             self._install()

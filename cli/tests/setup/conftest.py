@@ -35,6 +35,15 @@ def make_wheel(
     return Wheel(file=file, sha256=digest, pythons=(PYTHON,), groups=groups, **fields)
 
 
+MakeWheel = Callable[..., Wheel]
+
+
+@pytest.fixture
+def make(index: Path) -> MakeWheel:
+    """Make a wheel in the index: file name, its files, its groups."""
+    return lambda *parts: make_wheel(index, *parts)
+
+
 @pytest.fixture(scope="session")
 def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("venv")

