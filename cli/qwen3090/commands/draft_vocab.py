@@ -133,6 +133,7 @@ def _text(report: dict[str, Any]) -> str:
             f"({entry['documents']:,} documents, {entry['tokens']:,} tokens)"
         )
     curve = ", ".join(f"{k:,}: {_percent(v)}" for k, v in report["coverage_by_size"].items())
-    lines.append(f"coverage by size: {curve}")
+    if curve:
+        lines.append(f"coverage by size: {curve}")
     lines += [f"wrote {path}" for path in report["written"]]
     return "\n".join(lines)

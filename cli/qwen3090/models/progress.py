@@ -2,8 +2,11 @@
 
 import sys
 import time
+from collections import deque
 from threading import Lock
 from typing import TextIO
+
+_MARKS = 6
 
 
 def human(count: float) -> str:
@@ -43,7 +46,9 @@ class Progress:
         self.done = 0
         self._terminal = self.stream.isatty()
         self._every = 0.5 if self._terminal else 10.0
-        self._begin = self._last = time.monotonic()
+        self._last = time.monotonic()
+        # The rate is that of the last lines: what a former run left is counted in no time at all.
+        self._marks: deque[tuple[float, int]] = deque([(self._last, 0)], maxlen=_MARKS)
         self._lock = Lock()
         self._drawn = False
 
@@ -75,7 +80,9 @@ class Progress:
                 self._drawn = False
 
     def _line(self, now: float) -> str:
-        rate = self.done / max(now - self._begin, 1e-3)
+        since, before = self._marks[0]
+        self._marks.append((now, self.done))
+        rate = max(self.done - before, 0) / max(now - since, 1e-3)
         left = self.total - self.done
         eta = f", {duration(left / rate)} left" if left > 0 and rate > 0 else ""
         return f"{self.verb} {human(self.done)} of {human(self.total)}, {human(rate)}/s{eta}"
