@@ -197,7 +197,7 @@ def list_command(directory: Path | None, manifests: tuple[Path, ...], as_json: b
 @cli.command()
 @_DIR
 @_MANIFEST
-@click.option("--partial", is_flag=True, help="Also fetches that are not finished.")
+@click.option("--partial", is_flag=True, help="Also what is not finished: fetch and prepare.")
 @click.option(
     "--sources", is_flag=True, help="Also published files whose prepared checkpoints are complete."
 )
@@ -226,7 +226,7 @@ def gc(
             raise UserError("not removed: nobody to ask", "qwen3090 models gc --yes")
         click.confirm(f"Remove {len(garbage)} of them?", abort=True)
     for item in garbage:
-        remove(store, item)
+        remove(item)
         click.echo(f"removed {item.path}")
 
 

@@ -13,12 +13,13 @@ from qwen3090.models.store import MARKER, Store, read_marker
 
 @dataclass(frozen=True)
 class Garbage:
-    """A directory that can go: why, and the bytes that its removal frees."""
+    """A directory that can go: why, the bytes that its removal frees, and the lock to hold."""
 
     path: Path
     name: str
     reason: str
     frees: int
+    lock: Path
 
 
 def find_garbage(
@@ -30,15 +31,13 @@ def find_garbage(
         manifest: shipped and user's own; what it names is kept.
         store: models directory.
         prepared: directory of prepared checkpoints.
-        partial: also unfinished fetches of repositories that the manifest does name.
+        partial: also unfinished fetches of repositories that the manifest names, and prepares.
         sources: also published files whose prepared checkpoint is complete.
 
     Only directories with the tool's marker or name pattern are ever listed.
     """
-    if not store.root.is_dir():
-        return []
     found: list[tuple[Path, str, str]] = []
-    for entry in sorted(store.root.iterdir()):
+    for entry in sorted(store.root.iterdir()) if store.root.is_dir() else ():
         if not entry.is_dir() or entry.is_symlink():
             continue
         hidden = entry.name[1:] if entry.name.startswith(".") else ""
@@ -58,17 +57,28 @@ def find_garbage(
             sources and (entry / MARKER).is_file() and _all_prepared(manifest, entry.name, prepared)
         ):
             found.append((entry, entry.name, "its prepared checkpoints are complete"))
-    return [Garbage(path, name, reason, _frees(path)) for path, name, reason in found]
+    listed = [Garbage(p, name, why, _frees(p), store.lock(name)) for p, name, why in found]
+    return [*listed, *(_unfinished(prepared) if partial else ())]
 
 
-def remove(store: Store, garbage: Garbage) -> None:
+def _unfinished(prepared: Path) -> list[Garbage]:
+    """List the staging directories of prepare (``.NAME.prepare``), each with prepare's lock."""
+    found = []
+    for path in sorted(prepared.glob(".*.prepare")):
+        name = path.name[1 : -len(".prepare")]
+        lock = prepared / f".{name}.lock"
+        found.append(Garbage(path, name, "unfinished prepare", _frees(path), lock))
+    return found
+
+
+def remove(garbage: Garbage) -> None:
     """Remove one directory: first out of sight under a hidden name, then for good.
 
     Raises:
-        UserError: a fetch works on it, or it cannot be removed.
+        UserError: a fetch or prepare works on it, or it cannot be removed.
     """
-    with directory_lock(store.lock(garbage.name), wait=False):
-        doomed = store.root / f".{garbage.name}.old"
+    with directory_lock(garbage.lock, wait=False):
+        doomed = garbage.path.with_name(f".{garbage.name}.old")
         try:
             if garbage.path != doomed:
                 shutil.rmtree(doomed, ignore_errors=True)

@@ -108,8 +108,14 @@ def fetch(
                 say(f"{name}: whole already ({human(repository.size)} in {store.final(name)})")
             else:
                 open_ones[name] = repository
-        if open_ones:
-            _fetch_locked(open_ones, store, options, say)
+        try:
+            if open_ones:
+                _fetch_locked(open_ones, store, options, say)
+        except OSError as error:
+            raise UserError(
+                f"cannot use {error.filename or store.root}: {error.strerror}; nothing is lost",
+                "check the disk and its permissions, then run the same command again",
+            ) from None
     return [store.final(name) for name in repositories]
 
 

@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from qwen3090.commands.models import cli
+from qwen3090.errors import UserError
 from qwen3090.models.collect import find_garbage, remove
+from qwen3090.models.dirlock import directory_lock
 from qwen3090.models.listing import listing
 
 
@@ -34,6 +37,20 @@ def test_unnamed_replaced_and_abandoned(world: Any) -> None:
     assert garbage(world, partial=True) == [".base.old", ".base.staging", ".gone.staging", "former"]
 
 
+def test_unfinished_prepare(world: Any) -> None:
+    staging = world.store.root.parent / "prepared" / ".fast.prepare"
+    staging.mkdir(parents=True)
+    (staging / "x").write_bytes(bytes(5000))
+    assert garbage(world) == []
+    options = {"partial": True, "sources": False}
+    (item,) = find_garbage(world.manifest, world.store, staging.parent, **options)
+    assert item.lock == staging.parent / ".fast.lock"
+    with directory_lock(item.lock), pytest.raises(UserError, match="works on"):
+        remove(item)
+    remove(item)
+    assert not staging.exists()
+
+
 def test_sources_only_when_prepared(world: Any) -> None:
     world.fetch()
     assert garbage(world, sources=True) == []
@@ -50,7 +67,7 @@ def test_remove_frees_it(world: Any, tmp_path: Path) -> None:
     prepared = tmp_path / "prepared"
     (item,) = find_garbage(world.manifest, world.store, prepared, partial=False, sources=False)
     assert item.frees >= sum(len(content) for content in world.files.values())
-    remove(world.store, item)
+    remove(item)
     assert not list(world.store.root.glob("*former*")) or not item.path.exists()
     assert garbage(world) == []
 

@@ -255,6 +255,18 @@ def test_disk_that_fills_up_keeps_what_arrived(world: Any, monkeypatch: pytest.M
     assert world.hub.requests(world.big)[-1].headers["range"] == f"bytes={arrived}-"
 
 
+def test_journal_that_cannot_be_written(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from qwen3090.models import fetch
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device", "journal")
+
+    monkeypatch.setattr(fetch, "note_verified", full)
+    with pytest.raises(UserError, match="No space left on device; nothing is lost"):
+        world.fetch()
+    world.assert_not_whole()
+
+
 def test_two_fetches_at_once_download_each_file_once(world: Any) -> None:
     world.fault(world.hub.fault("slow", 2_000_000))
     errors: list[BaseException] = []
