@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from qwen3090.config.model import EngineSection, ServeConfig
 from qwen3090.config.profiles import PROFILES_FILE, load_profile, profile_names, unavailable
 from qwen3090.config.sources import NOT_SETTINGS
+from qwen3090.serve.exit_codes import MEANING
 
 REFRESH = "qwen3090 config reference > docs/reference/settings.md"
 _HEAD = f"""<!-- Generated: {REFRESH} -->
@@ -44,12 +45,14 @@ def settings_page() -> str:
     rows = "\n".join(_rows(ServeConfig))
     profiles = "\n".join(f"| `{name}` | {load_profile(name).summary} |" for name in profile_names())
     missing = "\n".join(f"| `{name}` | {reason} |" for name, reason in unavailable().items())
+    codes = "\n".join(f"| {code} | {text} |" for code, text in MEANING.items())
     others = ", ".join(f"`{name}`" for name in sorted(NOT_SETTINGS))
     return (
         f"{_HEAD}{rows}\n\n"
         f"## Profiles\n\nValues and their reasons: `cli/qwen3090/{PROFILES_FILE.name}`.\n\n"
         f"| profile | what it is for |\n|---|---|\n{profiles}\n\n"
         f"Not available yet:\n\n| name | why |\n|---|---|\n{missing}\n\n"
+        f"## Exit status of serve\n\n| status | meaning |\n|---|---|\n{codes}\n\n"
         f"## Variables that are no settings\n\n{others}: read by other parts of the project.\n"
     )
 

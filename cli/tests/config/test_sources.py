@@ -211,3 +211,19 @@ def test_the_model_defaults_to_the_state_directory(monkeypatch: pytest.MonkeyPat
     assert get("batch").config.model == Path("/state/prepared/base")
     assert get("fast", "variant=base").config.model == Path("/state/prepared/base")
     assert get("demo").config.model is None
+
+
+def test_every_variable_the_project_reads_is_known() -> None:
+    """A variable that some part reads and serve does not know would stop serve."""
+    import re
+
+    from qwen3090.config.model import keys
+    from qwen3090.config.sources import NOT_SETTINGS
+
+    root = Path(__file__).resolve().parents[3]
+    folders = ("cli/qwen3090", "prepare/qwen3090_prepare", "pkgs/ops/qwen3090_ops")
+    files = [path for folder in folders for path in (root / folder).rglob("*.py")]
+    used = {name for path in files for name in re.findall(r"QWEN3090_[A-Z_]+", path.read_text())}
+    known = {"QWEN3090_" + key.replace(".", "_").upper() for key in ("profile", *keys())}
+    assert len(files) > 20
+    assert used - known - NOT_SETTINGS == set()
