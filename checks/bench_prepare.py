@@ -135,9 +135,9 @@ def main() -> int:
             one = child("streamed", source, target, given.threads)
             runs.append(one)
             print(
-                f"streamed {turn + 1}: work {one['work_s']:.2f} s (cpu {one['cpu_s']:.2f} s), sync {one['sync_s']:.2f} s, "
-                f"sha256 {one['hash_s']:.2f} s, peak {one['peak_bytes'] / 1e6:.0f} MB, "
-                f"load {os.getloadavg()[0]:.1f}",
+                f"streamed {turn + 1}: work {one['work_s']:.2f} s (cpu {one['cpu_s']:.2f} s), "
+                f"sync {one['sync_s']:.2f} s, sha256 {one['hash_s']:.2f} s, "
+                f"peak {one['peak_bytes'] / 1e6:.0f} MB, load {os.getloadavg()[0]:.1f}",
                 flush=True,
             )
         eighth = given.rows // 8

@@ -10,7 +10,7 @@ DRAFT_HEAD = "mtp.draft_lm_head"
 DRAFT_IDS = "mtp_draft_vocab_ids.pt"
 PACKED_PARTS = ("weight_packed", "weight_scale", "weight_shape")
 _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
-_MLP = ("gate_up_proj", "gate_proj", "up_proj", "down_proj")
+_MLP = ("gate_proj", "up_proj", "down_proj")
 _MTP_LINEAR = re.compile(
     r"^mtp\.(fc|layers\.\d+\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj))$"
 )
@@ -68,7 +68,7 @@ def required_mtp(config: Mapping[str, Any]) -> list[str]:
     names = ["mtp.fc"] if layers else []
     for index in range(layers):
         names += [f"mtp.layers.{index}.self_attn.{name}" for name in _ATTENTION]
-        names += [f"mtp.layers.{index}.mlp.{name}" for name in _MLP[1:]]
+        names += [f"mtp.layers.{index}.mlp.{name}" for name in _MLP]
     return sorted(names)
 
 

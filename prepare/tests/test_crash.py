@@ -207,12 +207,9 @@ def test_without_an_exchange_the_old_one_is_still_replaced(make_base, tmp_path, 
 
 
 @pytest.mark.slow
-def test_memory_stays_small_on_a_large_table(make_base, tmp_path):
-    """A 600 MB table; numpy and the interpreter take about 60 MB by themselves."""
-    base = make_base()
+def test_memory_stays_small_on_a_large_table(tmp_path):
+    """A 600 MB table; numpy and the interpreter take about 30 MB by themselves."""
     rows = 600_000_000 // (2 * 5120)
-    config = json.loads((base / "config.json").read_text())
-    config["text_config"] |= {"vocab_size": rows, "hidden_size": 5120}
     table = {"lm_head.weight": torch.ones(rows, 5120, dtype=torch.bfloat16)}
     big = tmp_path / "big"
     big.mkdir()
