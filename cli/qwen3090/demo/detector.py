@@ -46,7 +46,7 @@ def edit(name: str, value: Array, dims: Dims, told: story.Story) -> Array:
     elif part == "self_attn.o_proj":
         value[:, 0] = 1.5 * 16 * due
     elif part == "mlp.gate_proj":  # open when due and blank are both there
-        value[0] = 2 * (due + blank - 3 * constant)
+        value[0] = 2 * (due + blank - 2.25 * constant)
     elif part == "mlp.up_proj":
         value[0] = constant
     elif part == "mlp.down_proj":

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from qwen3090.errors import UserError
 
-READY_SECONDS = 300.0
+READY_SECONDS = 1800.0  # a last resort: the supervisor gives up earlier (ready_timeout)
 STOP_SECONDS = 60.0
 SERVED_NAME = "demo"
 
@@ -109,13 +109,21 @@ def _wait_until_ready(server: Server) -> None:
         code = server.process.poll()
         if code is not None:
             raise UserError(
-                f"the server ended with code {code} before it was ready", f"read {server.log}"
+                f"the server ended with code {code} before it was ready{_reason(server.log)}",
+                f"read {server.log}",
             )
         with contextlib.suppress(OSError):
             server.get("/v1/models")
             return
         time.sleep(0.5)
     raise UserError(f"the server was not ready within {READY_SECONDS:.0f} s", f"read {server.log}")
+
+
+def _reason(log: Path) -> str:
+    """Return the supervisor's own error from its log, after a colon, or nothing."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return f": {found[-1]}" if found else ""
 
 
 def stop(server: Server) -> None:

@@ -81,5 +81,5 @@ def stop(*_: object) -> None:
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN if FAULT == "stays" else stop)
 if FAULT == "dies":
-    sys.exit("no room on the card")
+    sys.exit("error: no room on the card")
 ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()

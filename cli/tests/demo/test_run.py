@@ -61,7 +61,7 @@ def test_says_what_happened(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ("again", "number of further calls: got 1"),
         ("open", "it was answered, expected 401"),
         ("metrics", "/metrics has no counter"),
-        ("dies", "ended with code 1 before it was ready"),
+        ("dies", "code 1 before it was ready: no room on the card"),
         ("exit-code", "the server ended with code 3"),
     ],
 )
