@@ -6,7 +6,12 @@ from math import gcd, lcm
 from qwen3090.plan.geometry import Geometry
 from qwen3090.plan.groups import Group, make_groups
 from qwen3090.plan.inputs import PlanInput
-from qwen3090.plan.need import blocks_needed, longest_that_fits, resident_seats
+from qwen3090.plan.need import (
+    blocks_needed,
+    blocks_prefilling,
+    longest_that_fits,
+    resident_seats,
+)
 from qwen3090.plan.pages import PageError, promote_windows, unify
 from qwen3090.plan.problems import Facts, Problem, find_problems
 from qwen3090.plan.specs import ATTENTION, RECURRENT, WINDOW, build_layers
@@ -108,6 +113,7 @@ def compute(
         page=page,
         slots=slots,
         needed=needed,
+        peak=blocks_prefilling(groups, inputs.context, inputs),
         available=available,
         longest=longest,
         kv_bytes=kv_bytes,

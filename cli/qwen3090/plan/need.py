@@ -31,10 +31,26 @@ def blocks_needed(groups: tuple[Group, ...], length: int, inputs: PlanInput) -> 
     return sum(blocks_at(g.spec, length, inputs, tokens) for g in groups)
 
 
+def blocks_prefilling(groups: tuple[Group, ...], length: int, inputs: PlanInput) -> int:
+    """Return the blocks that one request of ``length`` tokens really peaks at.
+
+    vLLM's bound forgets that with a step in flight a third state block is kept while the next
+    chunk of a prompt is scheduled, and the slots of the drafts beyond ``length``.
+    """
+    third = inputs.prefix_cache and inputs.async_scheduling
+    extra = sum(third and g.spec.kind == RECURRENT for g in groups)
+    return max(
+        blocks_needed(groups, length, inputs) + extra, blocks_decoding(groups, length, inputs)
+    )
+
+
 def blocks_decoding(groups: tuple[Group, ...], length: int, inputs: PlanInput) -> int:
-    """Return the blocks of a request that has ``length`` tokens and only decodes."""
-    ahead = min(length + inputs.lookahead_tokens, inputs.context)
+    """Return the blocks of a request that decodes up to ``length`` tokens.
+
+    Every step in flight holds slots for a token and its drafts, and the drafter's lookahead.
+    """
     tokens = inputs.batches_in_flight * (1 + inputs.k) + inputs.lookahead_tokens
+    ahead = min(length + tokens, inputs.context)
     return sum(blocks_at(g.spec, ahead, inputs, tokens) for g in groups)
 
 
@@ -53,10 +69,9 @@ def longest_that_fits(groups: tuple[Group, ...], blocks: int, inputs: PlanInput)
 def resident_seats(groups: tuple[Group, ...], blocks: int, length: int, inputs: PlanInput) -> int:
     """Return how many requests of ``length`` tokens the pool holds at once without preemption.
 
-    The last one may still be prefilling (vLLM's bound) while the others decode. One block of
+    The last one may still be prefilling while the others decode. One block of
     the pool is vLLM's null block. Never more than ``seats``.
     """
-    free = blocks - 1 - blocks_needed(groups, length, inputs)
-    if free < 0:
-        return 0
-    return min(inputs.seats, 1 + free // blocks_decoding(groups, length, inputs))
+    decoding = blocks_decoding(groups, length, inputs)
+    free = blocks - 1 - blocks_prefilling(groups, length, inputs)
+    return min(inputs.seats, 1 + free // decoding) if free >= 0 else 0

@@ -40,6 +40,7 @@ class Facts:
     page: int
     slots: int
     needed: int
+    peak: int
     available: int
     longest: int
     kv_bytes: int
@@ -233,10 +234,11 @@ def _pool(inputs: PlanInput, facts: Facts) -> Iterator[Problem]:
             if facts.longest
             else f"set kv_bytes to at least {facts.needed * block}",
         )
-    elif facts.needed == facts.available:
+    elif facts.peak > facts.available - 1:
         yield Problem(
             "context",
-            f"one request of {inputs.context:,} tokens needs all {facts.available} blocks, but "
-            "one of them is the engine's null block: it would start and never run such a request",
-            f"set kv_bytes to at least {(facts.needed + 1) * block}",
+            f"one request of {inputs.context:,} tokens peaks at {facts.peak} blocks, but of the "
+            f"pool's {facts.available} one is the engine's null block: the engine would start, and "
+            "such a request would be preempted for ever",
+            f"set kv_bytes to at least {(facts.peak + 1) * block}",
         )

@@ -17,6 +17,7 @@ os.environ["VLLM_LOGGING_LEVEL"] = "ERROR"
 
 import vllm.config.vllm as config_module
 import vllm.model_executor.models as models
+from engine_seats import keep_resident  # type: ignore[import-not-found]
 from vllm.config import VllmConfig
 from vllm.model_executor.layers.attention.attention import Attention
 from vllm.model_executor.layers.mamba.abstract import MambaBase
@@ -30,6 +31,7 @@ from vllm.v1.attention.backends.flashinfer import FlashInferBackend
 from vllm.v1.attention.backends.registry import MambaAttentionBackendEnum
 from vllm.v1.attention.backends.triton_attn import TritonAttentionBackend
 from vllm.v1.core import kv_cache_utils as utils
+from vllm.v1.core.kv_cache_coordinator import get_kv_cache_coordinator
 from vllm.v1.core.single_type_kv_cache_manager import register_all_kvcache_specs
 from vllm.v1.worker.gpu import attn_utils
 
@@ -117,7 +119,9 @@ def make_config(case: dict[str, Any]) -> Config:
     )
 
 
-def attention(case: dict[str, Any], fmt: str, backend: str, heads: int, dim: int, window: Any):
+def attention(
+    case: dict[str, Any], fmt: str, backend: str, heads: int, dim: int, window: Any
+) -> SimpleNamespace:
     """Return a stand-in for an attention layer, with its real ``get_kv_cache_spec``."""
     layer = SimpleNamespace(
         attn_type="decoder",
@@ -134,7 +138,7 @@ def attention(case: dict[str, Any], fmt: str, backend: str, heads: int, dim: int
     return layer
 
 
-def recurrent(cfg: Config):
+def recurrent(cfg: Config) -> SimpleNamespace:
     """Return a stand-in for a GDN layer, with its real ``get_kv_cache_spec``."""
     layer = SimpleNamespace(
         get_state_shape=lambda: Model.get_mamba_state_shape_from_config(cfg),
@@ -197,6 +201,15 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
     tokens, _ = utils.get_kv_cache_capacity(cfg, pool)
     cfg.cache_config.block_size = min(g.kv_cache_spec.block_size for g in groups)
     scheduler, hashing = utils.resolve_kv_cache_block_sizes(pool, cfg)
+    hits = scheduler
+    if cfg.cache_config.enable_prefix_caching and pool.num_blocks:
+        coordinator = get_kv_cache_coordinator(
+            pool, case["context"], cfg.max_in_flight_tokens, bool(case["k"]), True, False, 1, 1,
+            scheduler, hashing,
+        )  # fmt: skip
+        hits = coordinator._cache_hit_alignment_tokens
+    if case.get("resident"):
+        result["resident"] = keep_resident(cfg, pool, case, scheduler, hashing)
     page = groups[0].kv_cache_spec.page_size_bytes
     slots = max(len(g.layer_names) for g in groups)
     return {
@@ -209,6 +222,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
         "target_block": block,
         "scheduler_block": scheduler,
         "hash_block": hashing,
+        "hit_block": hits,
         "groups": [
             [type(g.kv_cache_spec).__name__, len(g.layer_names), g.kv_cache_spec.block_size]
             for g in groups
@@ -220,11 +234,12 @@ def MODEL_STATE(cfg: Config) -> int:
     """Return the bytes of one unpadded recurrent state."""
     from vllm.v1.kv_cache_interface import MambaSpec
 
-    return MambaSpec(
+    page: int = MambaSpec(
         shapes=Model.get_mamba_state_shape_from_config(cfg),
         dtypes=Model.get_mamba_state_dtype_from_config(cfg),
         block_size=-1,
     ).page_size_bytes
+    return page
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Two views of the installed vLLM for the tests: pristine, and with the KV-group patches."""
+"""Two views of the installed vLLM for the tests: pristine, and with the KV-cache patches."""
 
 import shutil
 import subprocess
@@ -8,9 +8,13 @@ from pathlib import Path
 
 from qwen3090.data import data_file
 
-PATCHES = ("0201-kv-groups-hybrid-drafter.patch", "0301-sliding-window-block-promotion.patch")
-TOUCHED = "v1/core/kv_cache_utils.py"
-_MARK = "qwen3090_ops.kv_groups"
+# Patch, the file it changes, and a text that the file holds once it is applied.
+PATCHES = (
+    ("0201-kv-groups-hybrid-drafter.patch", "kv_cache_utils.py", "hybrid_group_size"),
+    ("0202-align-free-state-blocks.patch", "single_type_kv_cache_manager.py", "_unfreed_state"),
+    ("0301-sliding-window-block-promotion.patch", "kv_cache_utils.py", "window_block"),
+)
+FOLDER = Path("vllm/v1/core")
 
 
 def installed_vllm() -> Path | None:
@@ -20,23 +24,24 @@ def installed_vllm() -> Path | None:
 
 
 def make_trees(package: Path, target: Path) -> dict[str, Path]:
-    """Make ``stock`` and ``hybrid`` below ``target``: links to the package, one file changed.
+    """Make ``stock`` and ``hybrid`` below ``target``: links to the package, patched files copied.
 
-    The installed package may carry the series already; then the patches are taken out.
+    The installed package may carry the series already; then ``stock`` gets its patches reversed.
     """
     trees = {name: target / name for name in ("stock", "hybrid")}
     for tree in trees.values():
         shutil.copytree(package, tree / "vllm", copy_function=_link, ignore=_ignored)
-        file = tree / "vllm" / TOUCHED
-        file.unlink()
-        shutil.copyfile(package / TOUCHED, file)
-    patched = _MARK in (package / TOUCHED).read_text(encoding="utf-8")
-    if patched:
-        for name in reversed(PATCHES):
-            _apply(trees["stock"], name, "--reverse")
-    else:
-        for name in PATCHES:
-            _apply(trees["hybrid"], name)
+        for name in {file for _, file, _ in PATCHES}:
+            copy = tree / FOLDER / name
+            source = copy.resolve()
+            copy.unlink()
+            shutil.copyfile(source, copy)
+    for patch, file, mark in PATCHES:
+        if mark not in (trees["hybrid"] / FOLDER / file).read_text(encoding="utf-8"):
+            _apply(trees["hybrid"], patch)
+    for patch, file, mark in reversed(PATCHES):
+        if mark in (trees["stock"] / FOLDER / file).read_text(encoding="utf-8"):
+            _apply(trees["stock"], patch, "--reverse")
     return trees
 
 
@@ -53,7 +58,7 @@ def _apply(tree: Path, name: str, *options: str) -> None:
         ["git", "apply", "-p1", *options, str(data_file("patches") / name)],
         cwd=tree,
         check=True,
-        env={"PATH": "/usr/bin:/bin:/usr/local/bin", "GIT_CEILING_DIRECTORIES": str(tree.parent)},
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CEILING_DIRECTORIES": str(tree.parent)},
     )
 
 

@@ -1,12 +1,6 @@
 """Compares the plan with vLLM's own functions: a stated list of combinations, then random ones."""
 
 import itertools
-import json
-import os
-import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,17 +9,14 @@ from hypothesis import strategies as st
 from qwen3090.plan import Drafter, Geometry, Plan, PlanInput, compute
 from qwen3090.plan.specs import ATTENTION, RECURRENT, WINDOW
 
-from .engine_trees import installed_vllm, make_trees, python
+from .engine_process import Ask, Asks
 
 pytestmark = pytest.mark.engine
-PACKAGE = installed_vllm()
-OPS = Path(__file__).resolve().parents[3] / "pkgs" / "ops"
 SPEC_NAMES = {
     ATTENTION: "FullAttentionSpec",
     RECURRENT: "MambaSpec",
     WINDOW: "SlidingWindowSpec",
 }
-Ask = Callable[[PlanInput, Geometry], dict[str, Any]]
 
 # (speculation, draft tokens, kv_format, drafter_kv_format, prefix cache, async, context)
 STATED = [
@@ -71,62 +62,6 @@ STATED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def asks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ask]]:
-    """Start vLLM twice, stock and patched; yield a function that puts a case to each."""
-    if PACKAGE is None:
-        pytest.skip("no vLLM in this environment: qwen3090 setup")
-    trees = make_trees(PACKAGE, tmp_path_factory.mktemp("vllm"))
-    processes = {name: _start(tree) for name, tree in trees.items()}
-    yield {name: _asker(process) for name, process in processes.items()}
-    for process in processes.values():
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(timeout=60)
-
-
-def _start(tree: Path) -> "subprocess.Popen[str]":
-    probe = Path(__file__).with_name("engine_probe.py")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{tree}{os.pathsep}{OPS}",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    process = subprocess.Popen(
-        [python(), str(probe)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"  # one after the other: an import takes 20 s
-    return process
-
-
-def _asker(process: "subprocess.Popen[str]") -> Ask:
-    def ask(inputs: PlanInput, geometry: Geometry) -> dict[str, Any]:
-        case = {
-            **asdict(inputs),
-            "geometry": asdict(geometry),
-            "k": inputs.k,
-            "drafter_kv_format": inputs.drafter_format.name,
-            "target_backend": inputs.target_backend,
-            "drafter_backend": inputs.draft_backend,
-        }
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(case) + "\n")
-        process.stdin.flush()
-        answer = process.stdout.readline()
-        assert answer, f"vLLM's code failed on {case}"
-        result: dict[str, Any] = json.loads(answer)
-        return result
-
-    return ask
-
-
 def _ours(plan: Plan, engine: dict[str, Any]) -> dict[str, Any]:
     """Return the plan in the form of the probe's answer."""
     if "error" in engine:
@@ -148,6 +83,8 @@ def _ours(plan: Plan, engine: dict[str, Any]) -> dict[str, Any]:
         "target_block": engine["target_block"],
         "scheduler_block": plan.scheduler_block,
         "hash_block": plan.hash_block,
+        # A pool without a block has no coordinator to ask.
+        "hit_block": plan.hit_block if plan.blocks_available else engine["hit_block"],
         "groups": [[SPEC_NAMES[g.spec.kind], g.layers, g.spec.block] for g in plan.groups],
     }
 
@@ -162,7 +99,7 @@ def test_the_stated_list_has_more_than_two_hundred_combinations() -> None:
 
 
 @pytest.mark.parametrize("grouping", ["hybrid", "stock"])
-def test_stated_combinations_agree(asks: dict[str, Ask], grouping: str) -> None:
+def test_stated_combinations_agree(asks: Asks, grouping: str) -> None:
     for speculation, k, fmt, drafter, cache, overlap, context in STATED:
         inputs = PlanInput(
             context=context,
@@ -226,14 +163,14 @@ _random = settings(
 
 @_random
 @given(inputs=_inputs)
-def test_random_settings_of_the_real_model_agree(asks: dict[str, Ask], inputs: PlanInput) -> None:
+def test_random_settings_of_the_real_model_agree(asks: Asks, inputs: PlanInput) -> None:
     _agree(asks[inputs.kv_groups], inputs, Geometry.builtin())
 
 
 @_random
 @given(inputs=_inputs, geometry=_geometries)
 def test_random_settings_of_random_models_agree(
-    asks: dict[str, Ask], inputs: PlanInput, geometry: Geometry
+    asks: Asks, inputs: PlanInput, geometry: Geometry
 ) -> None:
     _agree(asks[inputs.kv_groups], inputs, geometry)
 
@@ -247,7 +184,7 @@ def test_random_settings_of_random_models_agree(
     grouping=st.sampled_from(["hybrid", "stock"]),
 )
 def test_random_models_on_the_cpu_agree(
-    asks: dict[str, Ask],
+    asks: Asks,
     geometry: Geometry,
     prefix_cache: bool,
     speculation: str,

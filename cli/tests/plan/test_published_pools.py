@@ -18,7 +18,7 @@ def plan(**changes: Any) -> Plan:
 
 
 # settings -> pool tokens, blocks needed, blocks available, block, page, state
-POOLS = {
+POOLS: dict[str, tuple[Any, ...]] = {
     "fast": ({}, 69_758, 357, 380, 448, 1_835_008, 1_777_664),
     "fast, prefix cache": ({"prefix_cache": True}, 68_605, 363, 380, 448, 1_835_008, 1_777_664),
     "long": (_LONG, 138_696, 361, 382, 864, 1_824_768, 1_777_664),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qwen3090.plan import PlanInput, compute
-from qwen3090.plan.need import blocks_decoding, blocks_needed
+from qwen3090.plan.need import blocks_decoding, blocks_needed, blocks_prefilling
 
 
 def test_fast_profile() -> None:
@@ -33,7 +33,9 @@ def test_one_block_is_the_null_block() -> None:
     assert exact.seats_by_context[65536] == 0
     assert [p.key for p in exact.problems] == ["context"]
     assert "null block" in exact.problems[0].why
-    more = compute(PlanInput(kv_bytes=(need + 1) * block))
+    # 6 state groups keep a third state block while a step is in flight.
+    assert "369 blocks" in exact.problems[0].why
+    more = compute(PlanInput(kv_bytes=(need + 7) * block))
     assert more.seats_by_context[65536] == 1
     assert more.problems == ()
 
@@ -51,8 +53,8 @@ def test_what_is_called_resident_fits_and_one_more_does_not(
     inputs = PlanInput(seats=seats, draft_tokens=k, prefix_cache=cache, kv_bytes=pool)
     plan = compute(inputs, contexts=(length,))
     count = plan.seats_by_context[length]
-    first = blocks_needed(plan.groups, length, inputs)
     others = blocks_decoding(plan.groups, length, inputs)
+    first = blocks_prefilling(plan.groups, length, inputs)
 
     def taken(requests: int) -> int:
         return first + (requests - 1) * others + 1
