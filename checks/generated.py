@@ -43,9 +43,15 @@ def settings_reference() -> str:
     return run("config", "reference")
 
 
+def settings_schema() -> str:
+    """Return the settings as data, which the NixOS module reads."""
+    return run("config", "schema")
+
+
 FILES: dict[str, Callable[[], str]] = {
     "docs/reference/commands.md": command_reference,
     "docs/reference/settings.md": settings_reference,
+    "nix/settings.json": settings_schema,
 }
 
 

@@ -7,6 +7,7 @@ import click
 from qwen3090.config import ConfigError, Problem, load_profile, profile_names, resolve, unavailable
 from qwen3090.config.files import file_problems
 from qwen3090.config.reference import settings_page
+from qwen3090.config.schema import schema_text
 from qwen3090.config.show import as_json, as_text
 
 _file = click.Path(dir_okay=False, path_type=Path)
@@ -77,3 +78,9 @@ def profiles() -> None:
 def reference() -> None:
     """Print the reference of all settings (docs/reference/settings.md)."""
     click.echo(settings_page(), nl=False)
+
+
+@cli.command()
+def schema() -> None:
+    """Print the settings as data for the NixOS module (nix/settings.json)."""
+    click.echo(schema_text(), nl=False)

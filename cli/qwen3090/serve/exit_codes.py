@@ -12,6 +12,9 @@ STOP_FORCED = 71
 NOT_READY_IN_TIME = 75
 ENGINE_NOT_AS_PINNED = 76
 
+# Starting again changes nothing about these: somebody has to mend something first.
+PERMANENT = frozenset({BAD_CONFIGURATION, BAD_CHECKPOINT, PLAN_DOES_NOT_FIT, ENGINE_NOT_AS_PINNED})
+
 MEANING = {
     OK: "stopped when asked, cleanly",
     BAD_CONFIGURATION: "the settings are wrong, or combine to something that cannot run",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from qwen3090.commands.config import cli
+from qwen3090.config.model import keys
 from qwen3090.config.reference import REFRESH, settings_page
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "settings.md"
@@ -93,3 +94,20 @@ def test_nothing_heavy_is_imported(command: str) -> None:
         "bad = {'torch', 'vllm', 'transformers', 'numpy'} & set(sys.modules); assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_schema_is_current_and_names_every_setting() -> None:
+    text = run("schema").output
+    schema = json.loads(text)
+    assert (Path(__file__).resolve().parents[3] / "nix" / "settings.json").read_text() == text
+    assert list(schema["settings"]) == list(keys())
+    assert schema["settings"]["kv_bytes"]["type"] == "bytes"
+    assert schema["settings"]["seats"] == {
+        "type": "int",
+        "ge": 1,
+        "le": 1024,
+        "default": 8,
+        "description": "Requests that may run at the same time.",
+    }
+    assert 64 in schema["permanent_exit_statuses"]
+    assert 67 not in schema["permanent_exit_statuses"]  # the card may become free
