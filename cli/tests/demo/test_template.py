@@ -5,46 +5,32 @@ from typing import Any
 
 import pytest
 from jinja2 import TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from qwen3090.demo.client import WEATHER
-from qwen3090.demo.tokenizer import chat_template
 
-USER = {"role": "user", "content": "Hi"}
-
-
-def render(messages: list[dict[str, Any]], **more: Any) -> str:
-    def fail(message: str) -> None:
-        raise TemplateError(message)
-
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-    )
-    environment.globals["raise_exception"] = fail
-    environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
-    return environment.from_string(chat_template()).render(messages=messages, **more)
+USER: dict[str, Any] = {"role": "user", "content": "Hi"}
 
 
 def call(**arguments: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": "get_weather", "arguments": arguments}}
 
 
-def test_plain_chat_thinks_by_default() -> None:
+def test_plain_chat_thinks_by_default(render: Any) -> None:
     assert render([USER], add_generation_prompt=True) == (
         "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think>\n"
     )
 
 
-def test_thinking_switched_off() -> None:
+def test_thinking_switched_off(render: Any) -> None:
     text = render([USER], add_generation_prompt=True, enable_thinking=False)
     assert text.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
 
 
-def test_system_comes_first() -> None:
+def test_system_comes_first(render: Any) -> None:
     text = render([{"role": "system", "content": "Be brief."}, USER])
     assert text == "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
 
 
-def test_tools_are_listed_before_the_system_text() -> None:
+def test_tools_are_listed_before_the_system_text(render: Any) -> None:
     text = render([{"role": "system", "content": "Be brief."}, USER], tools=[WEATHER])
     listed = text.split("<tools>\n")[1].split("\n</tools>")[0]
     assert json.loads(listed) == WEATHER
@@ -52,7 +38,7 @@ def test_tools_are_listed_before_the_system_text() -> None:
     assert text.count("<|im_start|>system") == 1
 
 
-def test_a_call_and_its_results() -> None:
+def test_a_call_and_its_results(render: Any) -> None:
     messages: list[dict[str, Any]] = [
         USER,
         {
@@ -76,13 +62,13 @@ def test_a_call_and_its_results() -> None:
     )
 
 
-def test_reasoning_of_earlier_turns_is_dropped() -> None:
+def test_reasoning_of_earlier_turns_is_dropped(render: Any) -> None:
     old: dict[str, Any] = {"role": "assistant", "content": "<think>\nsecret\n</think>\n\nHello."}
     text = render([USER, old, USER])
     assert "secret" not in text and "<|im_start|>assistant\nHello.<|im_end|>" in text
 
 
-def test_image_parts_become_placeholders() -> None:
+def test_image_parts_become_placeholders(render: Any) -> None:
     parts = [{"type": "text", "text": "See "}, {"type": "image_url", "image_url": {"url": "x"}}]
     text = render([{"role": "user", "content": parts}])
     assert "See <|vision_start|><|image_pad|><|vision_end|><|im_end|>" in text
@@ -97,6 +83,6 @@ def test_image_parts_become_placeholders() -> None:
         ([{"role": "user", "content": [{"type": "audio"}]}], "text, image and video"),
     ],
 )
-def test_refusals(messages: list[dict[str, Any]], reason: str) -> None:
+def test_refusals(render: Any, messages: list[dict[str, Any]], reason: str) -> None:
     with pytest.raises(TemplateError, match=reason):
         render(messages)
