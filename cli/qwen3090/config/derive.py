@@ -15,8 +15,8 @@ BACKENDS = {"bf16": "FLASH_ATTN", "fp8": "FLASHINFER", "int8": "TRITON_ATTN", "i
 # Owner -> settings that only make sense together with the owner's value.
 FOLLOWERS = {
     "variant": ("model",),
-    "speculation": ("draft_tokens",),
-    "kv_format": ("attention_backend",),
+    "speculation": ("draft_tokens", "drafter_kv_format", "drafter_attention_backend"),
+    "kv_format": ("attention_backend", "drafter_kv_format", "drafter_attention_backend"),
     "drafter_kv_format": ("drafter_attention_backend",),
 }
 MAX_GRAPH = 512

@@ -29,8 +29,8 @@ Booleans are `true`, `false`, `1` or `0`. Sizes are bytes or `5.2GiB`, `900MB`. 
 unset: the next lower source counts. `none` clears a setting that may be unset. Lists and tables are
 TOML in a file, elsewhere JSON or words split as a shell would. Unknown keys and variables are
 errors. A setting that belongs to another one gives way when a higher source changes that one:
-`draft_tokens` to `speculation`, `attention_backend` to `kv_format`, `drafter_attention_backend` to
-`drafter_kv_format`, `model` to `variant`.
+`draft_tokens` to `speculation`, `attention_backend` to `kv_format`, `drafter_kv_format` to both,
+`drafter_attention_backend` to `drafter_kv_format`, `model` to `variant`.
 
 `qwen3090 config check FILE` checks a file, `qwen3090 config show` prints the effective settings and
 where each comes from.

@@ -227,3 +227,17 @@ def test_every_variable_the_project_reads_is_known() -> None:
     known = {"QWEN3090_" + key.replace(".", "_").upper() for key in ("profile", *keys())}
     assert len(files) > 20
     assert used - known - NOT_SETTINGS == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "drafter"),
+    [
+        ("kv_format=int8", "int8"),
+        ("kv_format=int4", "bf16"),
+        ("speculation=mtp kv_format=int4", "int4"),
+        ("speculation=mtp kv_format=int8", "int8"),
+        ("kv_format=int8 drafter_kv_format=bf16", "bf16"),
+    ],
+)
+def test_the_drafters_format_gives_way_to_the_models(change: str, drafter: str) -> None:
+    assert get("fast", *change.split()).config.drafter_kv_format == drafter
