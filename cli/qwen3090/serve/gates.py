@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from qwen3090.serve.gpu import check_gpu
 from qwen3090.serve.holders import holder_of_port
 from qwen3090.serve.plan_gate import check_plan
 from qwen3090.serve.render import PLUGIN
+from qwen3090.setup.cuda import home_of
 
 
 def check_key(config: ServeConfig, environ: Mapping[str, str]) -> str | None:
@@ -111,11 +113,8 @@ def pass_all(config: ServeConfig, environ: Mapping[str, str]) -> list[str]:
 
 
 def cuda_home(config: ServeConfig) -> Path | None:
-    """Return the CUDA toolkit installed beside the engine, for kernels built at the start."""
-    if config.device != "cuda" or "CUDA_HOME" in os.environ:
+    """Return $CUDA_HOME, else the toolkit of `qwen3090 setup`, for kernels built at start."""
+    if config.device != "cuda":
         return None
-    found = find_spec("nvidia")
-    for base in found.submodule_search_locations or () if found else ():
-        if (Path(base) / "cu13" / "bin" / "nvcc").is_file():
-            return Path(base) / "cu13"
-    return None
+    given = os.environ.get("CUDA_HOME")
+    return Path(given) if given else home_of(Path(sys.prefix))

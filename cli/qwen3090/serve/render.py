@@ -1,6 +1,7 @@
 """The only place that builds a vLLM command line: ServeConfig in, arguments and environment out."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -49,10 +50,11 @@ def render(
     Args:
         config: settings without problems (``Resolved.require``); dependent defaults filled in.
         inherited: the environment that the engine will inherit.
-        cuda_home: CUDA toolkit that FlashInfer compiles with; None leaves CUDA_HOME alone.
+        cuda_home: CUDA toolkit that FlashInfer compiles with; its compiler is put on PATH, since
+            vLLM takes FlashInfer for absent otherwise. None leaves CUDA_HOME and PATH alone.
     """
     argv = [*_command(config), str(config.model), *_flags(config), *config.engine.args]
-    environment = _environment(config, cuda_home) | config.engine.env
+    environment = _environment(config) | _toolkit(cuda_home, inherited) | config.engine.env
     removed = tuple(sorted(name for name in inherited if _dropped(name, environment)))
     return Launch(tuple(argv), dict(sorted(environment.items())), removed)
 
@@ -136,7 +138,14 @@ def _speculation(c: ServeConfig) -> dict[str, Any]:
     return found
 
 
-def _environment(c: ServeConfig, cuda_home: Path | None) -> dict[str, str]:
+def _toolkit(cuda_home: Path | None, inherited: Mapping[str, str]) -> dict[str, str]:
+    if cuda_home is None:
+        return {}
+    path = os.pathsep.join([str(cuda_home / "bin"), inherited.get("PATH") or os.defpath])
+    return {"CUDA_HOME": str(cuda_home), "PATH": path}
+
+
+def _environment(c: ServeConfig) -> dict[str, str]:
     found = {
         "DO_NOT_TRACK": "1",
         "HF_HUB_OFFLINE": "1",
@@ -152,7 +161,7 @@ def _environment(c: ServeConfig, cuda_home: Path | None) -> dict[str, str]:
         "PYTORCH_CUDA_ALLOC_CONF": f"expandable_segments:{c.expandable_segments}",
         "VLLM_USE_FLASHINFER_SAMPLER": "0",
     }
-    return found | ({"CUDA_HOME": str(cuda_home)} if cuda_home else {})
+    return found
 
 
 def _dropped(name: str, environment: Mapping[str, str]) -> bool:

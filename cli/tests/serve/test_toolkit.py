@@ -1,0 +1,44 @@
+"""The engine is given a compiler: vLLM looks for nvcc on PATH before it believes in FlashInfer."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from qwen3090.config import resolve
+from qwen3090.config.model import ServeConfig
+from qwen3090.serve.gates import cuda_home
+from qwen3090.serve.render import render
+
+PLACES = ["model=/models/target", "drafter=/models/drafter"]
+
+
+@pytest.fixture
+def fast() -> ServeConfig:
+    return resolve("fast", sets=PLACES, environ={}).require()
+
+
+def test_toolkit_comes_first_on_path(fast: ServeConfig) -> None:
+    found = render(fast, {"PATH": "/usr/bin"}, cuda_home=Path("/v/cuda")).environment
+    assert found["CUDA_HOME"] == "/v/cuda"
+    assert found["PATH"] == "/v/cuda/bin:/usr/bin"
+    assert "PATH" not in render(fast, {"PATH": "/usr/bin"}).environment
+
+
+def test_toolkit_of_this_environment_unless_one_is_given(
+    fast: ServeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    assert cuda_home(fast) is None
+    (tmp_path / "cuda/bin").mkdir(parents=True)
+    (tmp_path / "cuda/bin/nvcc").touch()
+    assert cuda_home(fast) == tmp_path / "cuda"
+    monkeypatch.setitem(os.environ, "CUDA_HOME", "/opt/cuda")
+    assert cuda_home(fast) == Path("/opt/cuda")
+
+
+def test_none_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_HOME", "/opt/cuda")
+    demo = resolve("demo", sets=["model=/models/target"], environ={}).require()
+    assert cuda_home(demo) is None
