@@ -7,8 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -81,48 +81,57 @@ def command(model: Path, port: int, key_file: Path) -> list[str]:
 
 @contextlib.contextmanager
 def running(argv: Sequence[str], port: int, key: str, log: Path) -> Iterator[Server]:
-    """Start a server, wait until it lists its model, and stop it on the way out.
+    """Start a server, wait until the supervisor says it is ready, and stop it on the way out.
 
-    It runs in a process group of its own, so that Ctrl-C reaches it once, as SIGTERM from here.
+    The supervisor says so as to systemd: READY=1 to the socket named by NOTIFY_SOCKET. It runs
+    in a process group of its own, so that Ctrl-C reaches it once, as SIGTERM from here.
 
     Raises:
         UserError: it ended early, was not ready in time, or did not stop well.
     """
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            argv, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    server = Server(port, key, log, process)
-    try:
-        _wait_until_ready(server)
-        yield server
-    except BaseException:
-        with contextlib.suppress(UserError):
-            stop(server)
-        raise
-    stop(server)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="qwen3090-"))
+        notes = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        notes.bind(f"{folder}/notify")
+        notes.settimeout(0.5)
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                argv,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "NOTIFY_SOCKET": f"{folder}/notify"},
+                start_new_session=True,
+            )
+        server = Server(port, key, log, process)
+        try:
+            _wait_until_ready(server, notes)
+            yield server
+        except BaseException:
+            with contextlib.suppress(UserError):
+                stop(server)
+            raise
+        stop(server)
 
 
-def _wait_until_ready(server: Server) -> None:
+def _wait_until_ready(server: Server, notes: socket.socket) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
+        with contextlib.suppress(TimeoutError):
+            if b"READY=1" in notes.recv(4096).split(b"\n"):
+                return
         code = server.process.poll()
         if code is not None:
             raise UserError(
                 f"the server ended with code {code} before it was ready{_reason(server.log)}",
                 f"read {server.log}",
             )
-        with contextlib.suppress(OSError):
-            server.get("/v1/models")
-            return
-        time.sleep(0.5)
     raise UserError(f"the server was not ready within {READY_SECONDS:.0f} s", f"read {server.log}")
 
 
 def _reason(log: Path) -> str:
     """Return the supervisor's own error from its log, after a colon, or nothing."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    found = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    found = [line.split(": ", 1)[1] for line in lines if line.startswith(("error: ", "qwen3090: "))]
     return f": {found[-1]}" if found else ""
 
 

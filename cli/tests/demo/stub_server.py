@@ -4,7 +4,9 @@ Run as: stub_server.py PORT KEY_FILE [FAULT]
 """
 
 import json
+import os
 import signal
+import socket
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -82,4 +84,8 @@ def stop(*_: object) -> None:
 signal.signal(signal.SIGTERM, signal.SIG_IGN if FAULT == "stays" else stop)
 if FAULT == "dies":
     sys.exit("error: no room on the card")
-ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
+listener = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notes:
+    notes.sendto(b"STATUS=starting", os.environ["NOTIFY_SOCKET"])
+    notes.sendto(b"READY=1\nSTATUS=ready", os.environ["NOTIFY_SOCKET"])
+listener.serve_forever()
