@@ -1,0 +1,2 @@
+# nix fmt: nixfmt over the tree.
+{ pkgs }: pkgs.nixfmt-tree
