@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import vllm
-from qwen3090.patches import inspect, load_series
 from qwen3090.data import data_file
+from qwen3090.patches import inspect, load_series
 
 # Built for cards that this project does not serve; they may ask for what such machines have.
 FOREIGN = ("vllm.third_party.", "vllm._flashmla", "vllm.vllm_flash_attn._vllm_fa3")

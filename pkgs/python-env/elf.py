@@ -60,25 +60,23 @@ def needed(allowed_file: Path, trees: list[Path]) -> list[str]:
             continue
         library = bracketed(line)
         if library not in names and library not in have:
-            problems.setdefault(library, f"{library}: needed by {path}, in no wheel and not allowed")
+            problems.setdefault(
+                library, f"{library}: needed by {path}, in no wheel and not allowed"
+            )
     return [problems[name] for name in sorted(problems)]
 
 
-def main(arguments: list[str]) -> int:
-    """Run a subcommand; return the exit status."""
-    match arguments:
-        case [allowed, *trees] if trees:
-            problems = needed(Path(allowed), [Path(tree) for tree in trees])
-            for line in problems:
-                print(line, file=sys.stderr)
-            if problems:
-                print(f"  next: add it to {Path(allowed).name} with its reason", file=sys.stderr)
-            return int(bool(problems))
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
-    return 0
+def main(allowed: str, *trees: str) -> int:
+    """Return 0 when every library that is needed is there or allowed."""
+    problems = needed(Path(allowed), [Path(tree) for tree in trees])
+    for line in problems:
+        print(line, file=sys.stderr)
+    if problems:
+        print(f"  next: add it to {Path(allowed).name} with its reason", file=sys.stderr)
+    return int(bool(problems))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))

@@ -2,7 +2,7 @@
 
 usage: set-interpreter.py TREE SITE-PACKAGES INTERPRETER
 
-RECORD is what `qwen3090 verify` compares vLLM's files with, so it must name the bytes that are there.
+RECORD is what `qwen3090 verify` compares files with, so it must name the bytes that are there.
 """
 
 import base64
