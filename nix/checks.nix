@@ -10,7 +10,7 @@ let
   inherit (pkgs) lib;
   callCheck = lib.callPackageWith (pkgs // scope // { inherit callCheck; });
   check = file: callCheck file { };
-  module = ../checks/module;
+  module = ../checks/module/default.nix;
 in
 {
   formatting = check ../checks/nix/formatting.nix;

@@ -1,5 +1,6 @@
 # The environment that the command runs in; writeShellApplication puts it into bin/qwen3090, below
 # the store paths that application.nix fills in: python, cuda_home (empty: CPU), compiler, libraries.
+# shellcheck shell=bash disable=SC2154
 
 # A folder that holds the driver's libraries and nothing else. /usr/lib itself would bring the
 # host's C library along, so what is found there is linked into a folder of its own.

@@ -1,7 +1,7 @@
 # What stdenv's setup does here: the phases a derivation of this project names, on the host's tools.
 # Sourced by bash with the derivation's attributes in the environment.
 set -eo pipefail
-PATH=/usr/local/bin:/usr/bin:/bin
+PATH=/usr/bin:/bin
 export PATH HOME=/homeless-shelter LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH=315532800
 export NIX_BUILD_CORES=${NIX_BUILD_CORES:-1}
 [ "$NIX_BUILD_CORES" != 0 ] || NIX_BUILD_CORES=$(nproc)
