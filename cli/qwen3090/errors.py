@@ -18,7 +18,7 @@ class UserError(click.ClickException):
     def __init__(self, problem: str, next_step: str | None = None, *, exit_code: int = 1) -> None:
         super().__init__(problem)
         self.next_step = next_step
-        self.exit_code = exit_code
+        vars(self)["exit_code"] = exit_code  # click declares it as a class variable
 
     def format_message(self) -> str:
         """Return the problem and, on a second line, what to do next."""
