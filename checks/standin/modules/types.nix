@@ -12,7 +12,7 @@ let
 
   one =
     loc: values:
-    if b.all (v: v == b.head values) values then
+    if b.length values == 1 || b.all (v: v == b.head values) values then
       b.head values
     else
       throw "The option `${show loc}' has conflicting definition values";

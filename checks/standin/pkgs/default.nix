@@ -64,6 +64,11 @@ let
       inherit lib stdenv nixfmt;
       stdenvNoCC = stdenv;
       nixfmt-tree = nixfmt;
+      formats = import ./formats.nix {
+        inherit lib;
+        inherit (builders) runCommand;
+        inherit (python) interpreter;
+      };
       python311 = python;
       python312 = python;
       python313 = python;
