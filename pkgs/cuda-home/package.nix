@@ -39,8 +39,8 @@ stdenvNoCC.mkDerivation {
     for file in ${lib.concatStringsSep " " pins.cuda.files}; do
       [ -f ${root}/$file ] || { echo "error: the CUDA wheels have no $file" >&2; exit 1; }
     done
-    mkdir -p $out/bin $out/lib64/stubs
-    ln -s lib64 $out/lib
+    mkdir -p $out/bin $out/lib/stubs
+    ln -s lib $out/lib64
     ln -s ${root}/include ${root}/nvvm $out/
     for program in ${root}/bin/*; do ln -s $program $out/bin/; done
     # nvcc takes whatever compiler is first on PATH, and refuses those newer than it knows.
@@ -54,16 +54,16 @@ stdenvNoCC.mkDerivation {
     chmod +x $out/bin/nvcc
     # The wheels have libcudart.so.13; linkers look for libcudart.so.
     for library in ${root}/lib/*; do
-      ln -s $library $out/lib64/
+      ln -s $library $out/lib/
       plain=$(basename $library | sed -E 's/\.so\.[0-9.]+$/.so/')
-      [ -e $out/lib64/$plain ] || ln -s $library $out/lib64/$plain
+      [ -e $out/lib/$plain ] || ln -s $library $out/lib/$plain
     done
     # The driver's library is the host's. Programs are linked, and extensions loaded where there is
     # no GPU, against this one, whose functions all return CUDA_ERROR_STUB_LIBRARY.
     python3 ${./driver-stub.py} ${root}/include/cuda.h > stub.c
     ${gcc14}/bin/gcc -shared -fPIC -O1 -Wl,-soname,libcuda.so.1 stub.c \
-      -o $out/lib64/stubs/libcuda.so.1
-    ln -s libcuda.so.1 $out/lib64/stubs/libcuda.so
+      -o $out/lib/stubs/libcuda.so.1
+    ln -s libcuda.so.1 $out/lib/stubs/libcuda.so
   '';
   passthru = {
     inherit toolchain;

@@ -23,6 +23,8 @@ stdenvNoCC.mkDerivation {
     export HOME=$TMPDIR FLASHINFER_WORKSPACE_BASE=$TMPDIR FLASHINFER_CUDA_ARCH_LIST=8.6
     export CUDA_HOME=${cuda-home} CC=${cuda-home.cc}/bin/gcc CXX=${cuda-home.cc}/bin/g++
     export FLASHINFER_DISABLE_VERSION_CHECK=1 MAX_JOBS=$NIX_BUILD_CORES
+    # No rpath to the driver's stub: the process has the driver's own library loaded.
+    export NIX_DONT_SET_RPATH=1
     export LD_LIBRARY_PATH=${
       lib.makeLibraryPath [
         stdenv.cc.cc.lib

@@ -40,7 +40,7 @@ let
     ${lib.concatStrings (
       lib.mapAttrsToList (name: value: "export ${name}=${lib.escapeShellArg value}\n") pins.environment
     )}
-    ${lib.readFile ./wrapper.sh}
+    ${builtins.readFile ./wrapper.sh}
   '';
 in
 (writeShellApplication {

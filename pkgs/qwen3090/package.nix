@@ -1,8 +1,13 @@
 # The command line and the prepare package, with the data files that cli/pyproject.toml includes
 # (pins, locks, manifest, series): pure Python, an output of their own.
 {
+  lib,
   pyprojectTree,
 }:
+let
+  inherit (lib.importTOML ../../cli/pyproject.toml) tool;
+  included = lib.attrNames tool.hatch.build.targets.wheel.force-include;
+in
 pyprojectTree {
   name = "qwen3090-cli-tree";
   projects = {
@@ -14,9 +19,8 @@ pyprojectTree {
     "cli/qwen3090" = ../../cli/qwen3090;
     "prepare/pyproject.toml" = ../../prepare/pyproject.toml;
     "prepare/qwen3090_prepare" = ../../prepare/qwen3090_prepare;
-    "nix/pins.json" = ../../nix/pins.json;
-    "nix/wheels.json" = ../../nix/wheels.json;
-    "nix/models.json" = ../../nix/models.json;
-    "patches" = ../../patches;
-  };
+  }
+  // lib.listToAttrs (
+    map (path: lib.nameValuePair (lib.removePrefix "../" path) (../../cli + "/${path}")) included
+  );
 }

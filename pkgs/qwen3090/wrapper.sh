@@ -80,6 +80,8 @@ if [ -n "$cuda_home" ]; then
   fi
   path=$cuda_home/bin:$path
   export CUDA_HOME="$cuda_home"
+  # What is compiled at run time must not remember the stub of libcuda that it was linked with.
+  export NIX_DONT_SET_RPATH=1
 fi
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export PATH="$path:$PATH"
