@@ -64,7 +64,9 @@ in
     configFile =
       pkgs.runCommand "qwen3090.toml"
         {
-          nativeBuildInputs = [ cfg.package ];
+          # The package's command line without its engine, so that a mistake shows before 8 GB are built.
+          nativeBuildInputs = [ (cfg.package.cli or cfg.package) ];
+          passthru = { inherit rendered; };
           QWEN3090_STATE = cfg.stateDir;
         }
         ''

@@ -8,6 +8,7 @@
 }:
 let
   cfg = config.services.qwen3090;
+  hardening = import ./hardening.nix { inherit lib; };
   # systemd reaches these targets when the machine is awake again.
   targets = [
     "suspend.target"
@@ -22,8 +23,10 @@ in
       description = "Restart qwen3090 after suspend";
       wantedBy = targets;
       after = targets;
-      serviceConfig = {
+      serviceConfig = hardening.observer // {
         Type = "oneshot";
+        ProtectHome = true;
+        PrivateUsers = false; # systemd takes orders from root, not from a root of its own name space
         # try-restart: a server that was stopped stays stopped.
         ExecStart = "${pkgs.systemd}/bin/systemctl --no-block try-restart qwen3090.service";
       };

@@ -30,7 +30,11 @@ let
     env = callPackage ../pkgs/env/cuda.nix { };
     qwen3090 = application {
       inherit env cuda-home;
-      passthru = { inherit python vllm; };
+      # cli: checks settings with the same code, without the 8 GB of the engine.
+      passthru = {
+        inherit python vllm;
+        cli = qwen3090-cli;
+      };
     };
     # The engine for CPUs, for the demo.
     env-cpu = callPackage ../pkgs/env/cpu.nix { };

@@ -59,6 +59,7 @@ in
     };
     system.stateVersion = option types.str "";
     systemd.services = option (types.attrsOf service) { };
+    systemd.tmpfiles.rules = names;
     systemd.tmpfiles.settings = anything;
     users.users = anything;
     users.groups = anything;

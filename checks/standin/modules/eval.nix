@@ -33,12 +33,16 @@ let
     b.concatMap load (body.imports or [ ])
     ++ [
       {
+        # A file that is imported twice counts once.
+        file = if b.isPath given then toString given else null;
         options = body.options or { };
         config = if long then body.config or { } else removeAttrs body [ "_file" ];
         freeformType = body.freeformType or null;
       }
     ];
-  loaded = b.concatMap load modules;
+  loaded = b.foldl' (
+    found: m: if m.file != null && b.any (other: other.file == m.file) found then found else found ++ [ m ]
+  ) [ ] (b.concatMap load modules);
 
   declare =
     loc: sets:

@@ -1,0 +1,85 @@
+"""Stands in for vLLM under the real supervisor: the routes it is asked for, and some of its own.
+
+The arguments are the ones that ``qwen3090 serve`` renders. ``GET /stub/about`` tells as whom it runs,
+what it was given and where it could write; ``POST /stub/hang`` makes it stop answering.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+KEY = os.environ.get("VLLM_API_KEY", "")
+HUNG = threading.Event()
+# A service has no business in any of these.
+FOREIGN = ("/", "/etc", "/home", "/root", "/usr", "/var", "/var/lib", "/var/log", "/nix/store", "/boot")
+
+
+def writable(directory: str) -> bool:
+    """Return whether a file can be made there, by trying."""
+    probe = Path(directory, f".stub-{os.getpid()}")
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def about() -> dict[str, Any]:
+    """Return what the test wants to know about this process."""
+    return {
+        "argv": sys.argv[1:],
+        "environment": dict(os.environ),
+        "pid": os.getpid(),
+        "uid": os.getuid(),
+        "writable": [directory for directory in FOREIGN if writable(directory)],
+        "cache": writable(os.environ["HOME"]),
+    }
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The routes."""
+
+    def log_message(self, *_: object) -> None:
+        """Stay quiet."""
+
+    def reply(self, status: int, body: object) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        if HUNG.is_set():
+            time.sleep(3600)
+        routes = {"/health": dict, "/stub/about": about, "/v1/models": lambda: {"data": []}}
+        make = routes.get(self.path)
+        self.reply(200 if make else 404, make() if make else {})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path == "/stub/hang":
+            HUNG.set()
+            self.reply(200, {})
+        elif KEY and self.headers.get("Authorization") != f"Bearer {KEY}":
+            self.reply(401, {"error": "Unauthorized"})
+        else:
+            self.reply(200, {"choices": [{"text": "x"}], "usage": {"completion_tokens": 1}})
+
+
+def option(name: str) -> str:
+    """Return the value after a flag."""
+    return sys.argv[sys.argv.index(name) + 1]
+
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer((option("--host"), int(option("--port"))), Handler)
+    server.daemon_threads = True
+    server.serve_forever()
