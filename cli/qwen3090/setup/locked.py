@@ -29,6 +29,11 @@ _DROP = re.compile(
 _MISMATCH = re.compile(
     r"^\s+(\S+)===(\S+) from .*?\n\s+Expected sha256 (\w+)\n\s+Got\s+(\w+)", re.MULTILINE
 )
+_NETWORK = re.compile(
+    r"certificate verify failed|Name or service not known|Temporary failure in name resolution"
+    r"|Network is unreachable|Connection refused|Connection timed out|[Rr]ead timed out"
+    r"|Cannot connect to proxy|Connection reset by peer"
+)
 
 
 def pip_environment(temporary: Path) -> dict[str, str]:
@@ -181,12 +186,17 @@ def explain(output: str, wheels: dict[str, Wheel]) -> SetupError:
             "nothing was installed",
             "git diff nix/wheels.json; if the lock is unchanged, distrust the index",
         )
+    if match := _NETWORK.search(output):
+        return SetupError(
+            f"the package index cannot be reached: {match[0].strip()}; nothing was installed",
+            "check the network, the proxy (https_proxy) and certificates (PIP_CERT=FILE)",
+        )
     if match := re.search(r"No matching distribution found for (\S+?)===", output):
         wheel = wheels.get(normalise(match[1]))
         return SetupError(
             f"the index has no {wheel.file if wheel else match[1]} for this Python; "
             "nothing was installed",
-            "check the index: pip config list; or make a new lock: qwen3090 lock",
+            "check network and index (pip config list); if the file is gone: qwen3090 lock",
         )
     if "No space left on device" in output:
         return SetupError("the disk is full", "free space (df -h), then run the command again")

@@ -11,7 +11,7 @@ from qwen3090.data import data_file, load_json
 from qwen3090.errors import UserError
 from qwen3090.lock import wheelfile
 from qwen3090.lock.wheelfile import LockError, Wheel
-from qwen3090.setup import cuda, engine, system
+from qwen3090.setup import bytecode, cuda, engine, system
 from qwen3090.setup.locked import Environment
 from qwen3090.setup.machine import Machine, SetupError
 
@@ -88,7 +88,10 @@ class Setup:
             root = cuda.toolchain(self.site, self.pins["cuda"]["release"])
             cuda.check_files(root, self.pins["cuda"]["files"])
             cuda.make_home(self.machine.prefix, root)
-        self._patch()
+        state = f"{self._engine_wheel.file} {self._patch()}"
+        # The CUDA engine imports only where a driver is.
+        if self.options.engine == "cpu" or engine.detect() == "cuda":
+            bytecode.import_engine(self.machine.prefix, self.options.engine, state, self.say)
 
     def _install(self) -> None:
         todo = self.environment.missing(self.wheels)
@@ -112,13 +115,14 @@ class Setup:
                 "free space, or make the environment on another disk",
             )
 
-    def _patch(self) -> None:
-        from qwen3090.patches import apply, load_series
+    def _patch(self) -> str:
+        from qwen3090.patches import apply, load_series, series_hash
 
         series = load_series(data_file("patches"))
         outcome = apply(self.site, series)
         if outcome.changed:
             self.say(f"applied {len(series.patches)} patches ({len(outcome.changed)} files)")
+        return series_hash(series)
 
     def findings(self) -> list[str]:
         """Return what differs from the lock, changing nothing."""

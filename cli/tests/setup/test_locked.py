@@ -140,6 +140,21 @@ def test_fetch_installs_nothing(environment: Environment, wheels: list[Wheel], s
         environment.fetch([dataclasses.replace(wheels[0], sha256="1" * 64)], say)
 
 
+def test_unreachable_index_is_not_taken_for_a_missing_wheel(
+    environment: Environment, wheels: list[Wheel], say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    for name in ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    with pytest.raises(SetupError, match="cannot be reached: Connection refused") as error:
+        environment.install(wheels, say)
+    assert "PIP_CERT" in error.value.next_step
+
+
 def test_other_failures_keep_pips_last_words() -> None:
     assert "the disk is full" in str(explain("OSError: [Errno 28] No space left on device", {}))
     assert "ERROR: odd" in str(explain("a\nERROR: odd\n", {}))
