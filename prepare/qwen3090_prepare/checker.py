@@ -8,6 +8,7 @@ from qwen3090_prepare.checkpoint import CONFIG, INDEX, MANIFEST, Checkpoint, loa
 from qwen3090_prepare.errors import PrepareError
 from qwen3090_prepare.files import sha256
 from qwen3090_prepare.findings import Finding
+from qwen3090_prepare.manifest import outputs_of
 from qwen3090_prepare.names import (
     DRAFT_HEAD,
     DRAFT_IDS,
@@ -57,7 +58,10 @@ def content_rules(checkpoint: Checkpoint) -> Iterator[Finding]:
     if config is None:
         yield Finding("error", "config", f"{directory / CONFIG}: missing", _AGAIN)
         return
-    yield from shared_rules(checkpoint, config)
+    shared = list(shared_rules(checkpoint, config))
+    yield from shared
+    if any(finding.rule in ("missing", "duplicate", "layout", "shape") for finding in shared):
+        return  # the rules below rely on whole modules of the right form
     yield from _index(checkpoint)
     yield from _agreement(checkpoint, config)
     yield from _draft_head(checkpoint)
@@ -130,11 +134,11 @@ def _manifest(directory: Path, hashes: bool, meter: Meter) -> Iterator[Finding]:
             problem = f"{path}: missing: not made by prepare, or not finished"
             yield Finding("warning", "manifest", problem, "run prepare into this directory's name")
         return
-    outputs = manifest.get("outputs")
-    if not isinstance(outputs, dict):
-        yield Finding("error", "manifest", f"{path}: has no 'outputs'", _AGAIN)
+    outputs = outputs_of(manifest)
+    if outputs is None:
+        yield Finding("error", "manifest", f"{path}: has no usable 'outputs'", _AGAIN)
         return
-    meter.expect(sum(int(entry["size"]) for entry in outputs.values()) if hashes else 0)
+    meter.expect(sum(entry["size"] for entry in outputs.values()) if hashes else 0)
     for name, entry in sorted(outputs.items()):
         file = directory / name
         if not file.is_file():

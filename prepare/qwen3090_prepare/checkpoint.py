@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qwen3090_prepare.config_rules import config_problem
 from qwen3090_prepare.errors import FETCH_AGAIN, PrepareError
 from qwen3090_prepare.header import Stored, read_header
 
@@ -50,7 +51,7 @@ def load(directory: Path, *, partial: bool = False) -> Checkpoint:
 
     Raises:
         PrepareError: not a directory, no weights, a damaged or truncated file, a tensor in two
-            files, or an index that names a file or tensor that is not there.
+            files, an index that names a file or tensor that is not there, or a malformed config.
     """
     if not directory.is_dir():
         raise PrepareError(f"{directory}: no such directory", "name the checkpoint's directory")
@@ -78,7 +79,7 @@ def load(directory: Path, *, partial: bool = False) -> Checkpoint:
         and path.name not in skip
         and not path.name.startswith(".")
     }
-    return Checkpoint(directory, read_json(directory / CONFIG), weight_map, tensors, companions)
+    return Checkpoint(directory, _read_config(directory), weight_map, tensors, companions)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -87,11 +88,19 @@ def read_json(path: Path) -> dict[str, Any] | None:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PrepareError(f"{path}: not valid JSON: {error}", FETCH_AGAIN) from error
     if not isinstance(content, dict):
         raise PrepareError(f"{path}: expected a JSON object", FETCH_AGAIN)
     return content
+
+
+def _read_config(directory: Path) -> dict[str, Any] | None:
+    config = read_json(directory / CONFIG)
+    problem = config_problem(config) if config is not None else None
+    if problem:
+        raise PrepareError(f"{directory / CONFIG}: {problem}", FETCH_AGAIN)
+    return config
 
 
 def _read_index(path: Path) -> dict[str, str] | None:

@@ -108,7 +108,7 @@ def read_header(path: Path) -> dict[str, Stored]:
         text = file.read(length)
     try:
         entries = json.loads(text, object_pairs_hook=_unique)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PrepareError(f"{path}: damaged safetensors header: {error}", FETCH_AGAIN) from error
     if not isinstance(entries, dict):
         raise PrepareError(f"{path}: damaged safetensors header: not an object", FETCH_AGAIN)
@@ -132,7 +132,8 @@ def _stored(path: Path, name: str, entry: Any, start: int) -> Stored:
     try:
         dtype, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
         numbers = [*shape, begin, end]
-        valid = all(isinstance(n, int) and n >= 0 for n in numbers)
+        valid = all(type(n) is int and n >= 0 for n in numbers) and isinstance(dtype, str)
+        name.encode()  # a lone surrogate could not be written again
     except (KeyError, TypeError, ValueError):
         valid = False
     if not valid:

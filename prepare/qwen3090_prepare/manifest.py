@@ -36,3 +36,16 @@ def dump(asked: Mapping[str, Any], outputs: Mapping[str, Any]) -> bytes:
     """Serialize the manifest."""
     content = {**asked, "outputs": dict(outputs)}
     return (json.dumps(content, indent=2, sort_keys=True) + "\n").encode()
+
+
+def outputs_of(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the outputs of a manifest that was read, or None when they are malformed or empty."""
+    outputs = manifest.get("outputs")
+    if not isinstance(outputs, dict) or not outputs:
+        return None
+    for name, entry in outputs.items():
+        if name in (".", "..") or "/" in name or "\0" in name or not isinstance(entry, dict):
+            return None
+        if type(entry.get("size")) is not int or not isinstance(entry.get("sha256"), str):
+            return None
+    return outputs

@@ -53,7 +53,11 @@ def _only(tensors: Iterable[str], pattern: re.Pattern[str], what: str) -> str:
 
 def mtp_linears(tensors: Iterable[str]) -> list[str]:
     """Return the names of the MTP module's linear layers that the checkpoint has, sorted."""
-    return sorted(module for module in modules(tensors) if _MTP_LINEAR.match(module))
+    return sorted(
+        module
+        for module, parts in modules(tensors).items()
+        if _MTP_LINEAR.match(module) and parts & {"weight", "weight_packed"}
+    )
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:

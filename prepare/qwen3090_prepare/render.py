@@ -59,6 +59,8 @@ def summarize(result: PrepareResult) -> list[str]:
         f"{size(result.written_bytes)} written, {clock(result.seconds)}, peak memory "
         f"{size(result.peak_rss_bytes)})"
     )
+    if result.kept is not None:
+        lines.append(f"what stood there before held files of yours; it is in {result.kept}")
     return lines
 
 

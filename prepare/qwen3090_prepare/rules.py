@@ -52,12 +52,13 @@ def tokenizer(path: Path | None, directory: Path) -> Iterator[Finding]:
         return
     try:
         vocabulary = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         problem = f"{where}: not a tokenizer ({type(error).__name__}: {error})"
         yield Finding("error", "tokenizer", problem, cure)
         return
-    if not vocabulary:
-        yield Finding("error", "tokenizer", f"{where}: its vocabulary is empty", cure)
+    if not vocabulary or not isinstance(vocabulary, (dict, list)):
+        problem = f"{where}: its vocabulary is empty or not a table"
+        yield Finding("error", "tokenizer", problem, cure)
 
 
 def tensors(held: dict[str, Stored], config: dict[str, Any]) -> Iterator[Finding]:
@@ -100,6 +101,10 @@ def _packed(
     wanted = expected_shape(module, config)
     if wanted is not None and wanted != (rows, width):
         problem = f"{where}: shape {[rows, width]}, config.json wants {list(wanted)}"
+        yield Finding("error", "shape", problem, FETCH_AGAIN)
+        return
+    if len(weight.spec.shape) != 2 or width <= 0 or width % GROUP:
+        problem = f"{where}: shape {[rows, width]}, the columns must be a multiple of {GROUP}"
         yield Finding("error", "shape", problem, FETCH_AGAIN)
         return
     bits = bits_of(weight, width)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from qwen3090_prepare import manifest
 from qwen3090_prepare.assemble import Assembly
 from qwen3090_prepare.checker import content_rules
-from qwen3090_prepare.checkpoint import MANIFEST, load, read_json
+from qwen3090_prepare.checkpoint import MANIFEST, load
 from qwen3090_prepare.errors import PrepareError
 from qwen3090_prepare.files import publish, sha256, sync_directory, write_whole
 from qwen3090_prepare.findings import refuse_errors
@@ -21,6 +21,7 @@ from qwen3090_prepare.options import make_options
 from qwen3090_prepare.planning import Prepared, plan_run
 from qwen3090_prepare.progress import Meter, Progress
 from qwen3090_prepare.staging import Staging, check_space, locked
+from qwen3090_prepare.target import existing, keep_foreign, resolve_target
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class PrepareResult:
         written_bytes: bytes written by this run (links and resumed files not counted).
         seconds: wall time.
         peak_rss_bytes: highest resident memory of the process so far.
+        kept: where the result that was replaced is now, when it held files that are not ours.
     """
 
     directory: Path
@@ -64,6 +66,7 @@ class PrepareResult:
     written_bytes: int
     seconds: float
     peak_rss_bytes: int
+    kept: Path | None = None
 
 
 def run(
@@ -94,7 +97,8 @@ def run(
         threads: worker threads; None means one for each CPU this process may use.
         progress: called with a :class:`Progress`, from any thread, never twice at a time.
         force: replace an ``out`` that was prepared from other inputs or with other parameters,
-            or that is damaged. One that is right is left alone all the same.
+            or that is damaged. One that is right is left alone all the same, and one that
+            holds files of the user's is moved to ``NAME.replaced-N``, not removed.
 
     Returns:
         A :class:`PrepareResult`. The same inputs and parameters give the same bytes.
@@ -108,9 +112,7 @@ def run(
     workers = threads if threads is not None else len(os.sched_getaffinity(0))
     if workers < 1:
         raise PrepareError(f"--threads {workers}: at least 1", "use --threads 2", exit_code=2)
-    target = out.resolve()
-    if target in (base.resolve(), overlay.resolve() if overlay else None):
-        raise PrepareError(f"{out}: would overwrite its own input", "choose another --out")
+    target = resolve_target(out, {"base": base, "overlay": overlay})
     with _disk_errors(target):
         plan = plan_run(base, options)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +145,7 @@ class _Run:
             named.setdefault(kind, {})[name] = entry
         asked = manifest.request(parameters, named)
         staging = Staging(self.target, manifest.key(asked))
-        outputs = self._existing(asked, inputs)
+        outputs = existing(self.target, asked, inputs, self.meter, force=self.force)
         if outputs is not None:
             staging.discard()
             return self._result("unchanged", outputs, 0, {})
@@ -159,8 +161,9 @@ class _Run:
         write_whole(staging.files / MANIFEST, manifest.dump(asked, outputs))
         sync_directory(staging.files)
         publish(staging.files, self.target)
+        kept = keep_foreign(staging.files, self.target)
         staging.discard()
-        return self._result("prepared", outputs, assembly.written, assembly.errors)
+        return self._result("prepared", outputs, assembly.written, assembly.errors, kept)
 
     def _hash_inputs(self) -> dict[Path, str]:
         paths = sorted(set(self.plan.sources.values()), key=lambda p: -p.stat().st_size)
@@ -172,53 +175,13 @@ class _Run:
         with ThreadPoolExecutor(self.threads) as pool:
             return dict(zip(paths, pool.map(one, paths), strict=True))
 
-    def _existing(self, asked: dict[str, Any], inputs: dict[Path, str]) -> dict[str, Any] | None:
-        """Return the outputs of an equal, intact finished run, None to go ahead, or refuse."""
-        target = self.target
-        if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-            return None
-        found = read_json(target / MANIFEST) if target.is_dir() else None
-        if found is None:
-            raise PrepareError(
-                f"{target}: exists and is not a prepared checkpoint (no {MANIFEST})",
-                "choose another --out, or remove it yourself",
-            )
-        outputs: dict[str, Any] = found.pop("outputs", {})
-        if found == asked:
-            damaged = [n for n, e in sorted(outputs.items()) if not self._intact(n, e, inputs)]
-            if not damaged:
-                return outputs
-            if not self.force:
-                raise PrepareError(
-                    f"{target / damaged[0]}: missing, or not what {MANIFEST} says",
-                    "run the same command with --force to make it again",
-                )
-        elif not self.force:
-            what = next((k for k in asked if found.get(k) != asked[k]), "request")
-            raise PrepareError(
-                f"{target}: was prepared with other {what} (see {MANIFEST})",
-                "choose another --out, or add --force to replace it",
-            )
-        return None
-
-    def _intact(self, name: str, entry: dict[str, Any], inputs: dict[Path, str]) -> bool:
-        """Whether an output is as recorded; a link to an input is known from hashing that."""
-        path = self.target / name
-        if not path.is_file() or path.stat().st_size != entry["size"]:
-            return False
-        for source, digest in inputs.items():
-            if source.name == name and source.samefile(path):
-                return bool(digest == entry["sha256"])
-        self.meter.expect(entry["size"])
-        found = sha256(path, lambda count: self.meter.add("verify", name, count))
-        return bool(found == entry["sha256"])
-
     def _result(
         self,
         action: Literal["prepared", "unchanged"],
         outputs: dict[str, Any],
         written: int,
         errors: dict[str, dict[str, float]],
+        kept: Path | None = None,
     ) -> PrepareResult:
         steps = tuple(
             StepResult(
@@ -227,7 +190,8 @@ class _Run:
             for p in self.plan.plans
         )
         seconds = time.monotonic() - self.started
-        return PrepareResult(self.target, action, steps, outputs, written, seconds, peak_rss())
+        rss = peak_rss()
+        return PrepareResult(self.target, action, steps, outputs, written, seconds, rss, kept)
 
 
 def peak_rss() -> int:

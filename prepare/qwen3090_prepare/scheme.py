@@ -104,7 +104,8 @@ def edit(
     section = result.setdefault("quantization_config", {}) or _empty_section()
     result["quantization_config"] = section
     for key, value in _empty_section().items():
-        section.setdefault(key, value)
+        if section.get(key) is None:
+            section[key] = value
     packed, others, groups = set(packed), set(others), section["config_groups"]
     for part, target in GROUPS.items():
         if part in bits:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qwen3090_prepare.draft import Addition, Draft, Job, Placed, Quantize, Slice, StepPlan, Write
-from qwen3090_prepare.errors import PrepareError
+from qwen3090_prepare.errors import FETCH_AGAIN, PrepareError
 from qwen3090_prepare.header import Spec, Stored
 from qwen3090_prepare.names import (
     DRAFT_HEAD,
@@ -48,10 +48,12 @@ def _pack(draft: Draft, step: str, names: list[str], bits: int, scale_dtype: str
             continue
         placed = draft.tensors[f"{module}.weight"]
         source = placed.source
-        if source is None or len(placed.spec.shape) != 2 or placed.spec.shape[1] % GROUP:
+        shape = placed.spec.shape
+        if source is None or len(shape) != 2 or not all(shape) or shape[1] % GROUP:
             raise PrepareError(
-                f"'{placed.spec.name}' has shape {list(placed.spec.shape)}; its second dimension "
-                f"must be a multiple of {GROUP}"
+                f"'{placed.spec.name}' has shape {list(shape)}; its second dimension "
+                f"must be a multiple of {GROUP}, and no dimension 0",
+                FETCH_AGAIN,
             )
         job = Quantize(step, module, source, bits, scale_dtype)
         adds.append(Addition(placed.file, packed_specs(module, placed.spec.shape, job), job))

@@ -44,11 +44,14 @@ def read_ids(path: Path, vocabulary: int) -> Ids:
 def _from_json(path: Path) -> Ids:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PrepareError(f"{path}: not valid JSON: {error}", _CURE) from error
     if not isinstance(content, list) or any(type(item) is not int for item in content):
         raise PrepareError(f"{path}: not a list of whole numbers", _CURE)
-    return np.array(content, dtype=np.int64)
+    try:
+        return np.array(content, dtype=np.int64)
+    except OverflowError as error:
+        raise PrepareError(f"{path}: a number does not fit 64 bits", _CURE) from error
 
 
 def _from_torch(path: Path) -> Ids:
@@ -58,6 +61,8 @@ def _from_torch(path: Path) -> Ids:
         content: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a damaged file
         raise PrepareError(f"{path}: not a readable torch file: {error}", _CURE) from error
+    if isinstance(content, torch.Tensor) and (content.layout != torch.strided or content.is_nested):
+        raise PrepareError(f"{path}: holds a sparse or nested tensor, expected a plain one", _CURE)
     if not isinstance(content, torch.Tensor) or content.dtype != torch.int64 or content.dim() != 1:
         kind = (
             f"{content.dtype} {list(content.shape)}"
