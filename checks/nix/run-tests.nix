@@ -13,7 +13,9 @@
   name,
   wheelGroups,
   trees,
-  tests,
+  tests, # what pytest runs
+  files ? [ ], # what else the tests read
+  checkoutTests ? [ ], # tests of a checkout, which an installed package is not
 }:
 let
   env = joinTrees {
@@ -37,7 +39,7 @@ let
         part = folder: lib.hasPrefix folder place || lib.hasPrefix "${place}/" folder;
       in
       baseNameOf path != "__pycache__"
-      && (lib.any part tests || place == "pyproject.toml" || lib.hasSuffix "conftest.py" place);
+      && (lib.any part (tests ++ files) || place == "pyproject.toml" || lib.hasSuffix "conftest.py" place);
   };
 in
 runCommand name { nativeBuildInputs = [ git ]; } ''
@@ -51,6 +53,6 @@ runCommand name { nativeBuildInputs = [ git ]; } ''
   }
   mkdir -p $HOME
   PATH=${env}/bin:$PATH ${env}/bin/python -m pytest -q -p no:cacheprovider -m "not engine and not slow" \
-    ${lib.escapeShellArgs tests}
+    ${lib.escapeShellArgs tests} ${lib.concatMapStrings (test: "--deselect ${test} ") checkoutTests}
   touch $out
 ''

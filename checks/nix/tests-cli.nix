@@ -1,8 +1,6 @@
 # The command line's tests that need neither torch nor an engine, in the environment without them.
 {
-  lib,
   callCheck,
-  cliWheels,
 }:
 callCheck ./run-tests.nix {
   name = "tests-cli";
@@ -17,5 +15,15 @@ callCheck ./run-tests.nix {
     "cli/tests/patches"
     "cli/tests/serve"
     "cli/tests/setup"
+  ];
+  files = [
+    "cli/tests/golden"
+    "docs/reference"
+    "nix"
+  ];
+  checkoutTests = [
+    "cli/tests/config/test_sources.py::test_every_variable_the_project_reads_is_known"
+    "cli/tests/lock/test_checks.py::test_command_says_stale"
+    "cli/tests/lock/test_checks.py::test_the_projects_own_lock"
   ];
 }

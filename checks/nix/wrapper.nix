@@ -30,6 +30,7 @@ runCommand "wrapper" { } ''
   grep -q "^LD_LIBRARY_PATH=$PWD/driver:" seen || fail "the driver does not come first"
   grep -qx "CUDA_HOME=${cuda-home}" seen || fail "CUDA_HOME"
   grep -q "^PATH=${cuda-home}/bin:" seen || fail "nvcc is not on PATH"
+  grep -q "^CC=.*/bin/gcc" seen || fail "the compiler"
   grep -qx "FLASHINFER_DISABLE_VERSION_CHECK=1" seen || fail "the variables of pins.json"
   grep -qx "TRITON_CACHE_DIR=$HOME/.cache/qwen3090/triton" seen || fail "the user's cache"
   CACHE_DIRECTORY=$PWD/service:/other TRITON_CACHE_DIR=/mine ${command} serve > seen

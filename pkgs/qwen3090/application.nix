@@ -15,18 +15,24 @@
 {
   env,
   cuda-home ? null,
-  cpu ? false,
+  cpu ? false, # the engine for CPUs
   passthru ? { },
 }:
 let
-  compiler = [
-    gcc14
-    ninja
-  ];
+  engine = cuda-home != null || cpu;
   text = ''
     python=${env}/bin/python
     cuda_home=${lib.optionalString (cuda-home != null) "${cuda-home}"}
-    compiler=${lib.makeBinPath compiler}
+    compiler=${
+      lib.optionalString engine (
+        lib.makeBinPath [
+          gcc14
+          ninja
+        ]
+      )
+    }
+    cc=${lib.optionalString engine "${gcc14}/bin/gcc"}
+    cxx=${lib.optionalString engine "${gcc14}/bin/g++"}
     libraries=${
       lib.makeLibraryPath (
         [
@@ -36,7 +42,6 @@ let
         ++ lib.optional cpu numactl
       )
     }
-    export CC="''${CC:-${gcc14}/bin/gcc}" CXX="''${CXX:-${gcc14}/bin/g++}"
     ${lib.concatStrings (
       lib.mapAttrsToList (name: value: "export ${name}=${lib.escapeShellArg value}\n") pins.environment
     )}

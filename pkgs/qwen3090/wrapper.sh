@@ -1,20 +1,25 @@
 # The environment that the command runs in; writeShellApplication puts it into bin/qwen3090, below
-# the store paths that application.nix fills in: python, cuda_home (empty: CPU), compiler, libraries.
+# the store paths that application.nix fills in: python, cuda_home (empty: no GPU), compiler (empty:
+# no engine) with cc and cxx, and libraries.
 # shellcheck shell=bash disable=SC2154
 
 # A folder that holds the driver's libraries and nothing else. /usr/lib itself would bring the
-# host's C library along, so what is found there is linked into a folder of its own.
+# host's C library along, so what is found there is linked into a folder of its own, one for each
+# version of the driver: a running server keeps the one it started with.
 link_driver() { # link_driver FOLDER-WITH-libcuda.so.1
-  local folder=$cache/driver part
-  mkdir -p "$cache"
-  part=$(mktemp -d "$cache/.driver.XXXXXX")
-  for library in "$1"/libcuda.so* "$1"/libnvidia-{ml,ptxjitcompiler,nvvm,gpucomp}.so* \
-    "$1"/libnvidia-nvvm*.so* "$1"/libcudadebugger.so*; do
-    if [ -e "$library" ]; then ln -sf "$library" "$part/"; fi
-  done
-  rm -rf "$folder"
-  # Another process may have made it in the meantime, from the same library.
-  mv -T "$part" "$folder" 2>/dev/null || rm -rf "$part"
+  local folder part
+  folder=$cache/driver-$(basename "$(readlink -f "$1/libcuda.so.1")")
+  if [ ! -e "$folder/libcuda.so.1" ]; then
+    mkdir -p "$cache"
+    part=$(mktemp -d "$cache/.driver.XXXXXX")
+    for library in "$1"/libcuda.so* "$1"/libnvidia-{ml,ptxjitcompiler,nvvm,gpucomp}.so* \
+      "$1"/libnvidia-nvvm*.so* "$1"/libcudadebugger.so*; do
+      if [ -e "$library" ]; then ln -sf "$library" "$part/"; fi
+    done
+    rm -rf "$folder"
+    # Another process may have made it in the meantime, from the same library.
+    mv -T "$part" "$folder" 2>/dev/null || rm -rf "$part"
+  fi
   printf '%s\n' "$folder"
 }
 
@@ -70,6 +75,9 @@ else
 fi
 
 path=$compiler
+if [ -n "$compiler" ]; then
+  export CC="${CC:-$cc}" CXX="${CXX:-$cxx}"
+fi
 if [ -n "$cuda_home" ]; then
   driver=$(find_driver)
   if [ -n "$driver" ]; then
@@ -84,7 +92,7 @@ if [ -n "$cuda_home" ]; then
   export NIX_DONT_SET_RPATH=1
 fi
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-export PATH="$path:$PATH"
+export PATH="${path:+$path:}$PATH"
 # nvidia-smi comes with the driver; a service's own PATH lacks these folders.
 for folder in /run/current-system/sw/bin /usr/lib/wsl/lib; do
   if [ -d "$folder" ]; then PATH=$PATH:$folder; fi
