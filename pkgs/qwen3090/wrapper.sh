@@ -86,7 +86,7 @@ if [ -n "$cuda_home" ]; then
   elif [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; then
     case "${1:-}" in serve | up | bench | verify) no_driver ;; esac
   fi
-  path=$cuda_home/bin:$path
+  path=$cuda_home/bin${path:+:$path}
   export CUDA_HOME="$cuda_home"
   # What is compiled at run time must not remember the stub of libcuda that it was linked with.
   export NIX_DONT_SET_RPATH=1
