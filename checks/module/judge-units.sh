@@ -6,7 +6,7 @@ set -euo pipefail
 folder=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-version=$(systemd-analyze --version | awk 'NR == 1 { print $2 + 0 }')
+version=$(systemd-analyze --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
 
 # Keys that systemd has only since the version beside them. An older one here cannot judge those.
 declare -A since=([RestartMode]=254 [RestartSteps]=254 [RestartMaxDelaySec]=254)
@@ -15,7 +15,8 @@ harmless='is not executable|Failed to prepare filename|does not exist|[Nn]ot fou
 
 complaints() { # complaints UNIT-FILE
   local line key
-  { systemd-analyze verify --man=no --recursive-errors=no "$1" 2>&1 || true; } | while IFS= read -r line; do
+  # --user: the keys are the same, and no folder of the system has to be written.
+  { systemd-analyze verify --user --man=no --recursive-errors=no "$1" 2>&1 || true; } | while IFS= read -r line; do
     if [[ $line =~ Unknown\ key(\ name)?\ \'([A-Za-z]+)\' ]]; then
       key=${BASH_REMATCH[2]}
       if [ "${since[$key]:-0}" -gt "$version" ]; then continue; fi
@@ -34,6 +35,9 @@ exposure() { # exposure UNIT-FILE: in tenths
   [ -n "$said" ] || { echo "error: systemd-analyze security says nothing about $1" >&2; exit 1; }
   printf '%d\n' "$((10#$said))"
 }
+
+export HOME=$work XDG_RUNTIME_DIR=$work/run
+mkdir "$work/run"
 
 ## It can fail: a misspelt key, a bad value, an open unit.
 mkdir "$work/bad"

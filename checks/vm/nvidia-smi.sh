@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Answers like nvidia-smi on a machine with one idle RTX 3090, as far as the server asks.
 case "$*" in
 *--query-gpu=*) echo "NVIDIA GeForce RTX 3090, 24576, 24200" ;;

@@ -42,6 +42,14 @@ with subtest("not root, and no write outside its directories"):
     assert facts["cache"], "the cache directory cannot be written"
     assert "NOTIFY_SOCKET" not in facts["environment"]
 
+with subtest("the engine speaks with nobody outside"):
+    lan.wait_for_unit("qwen3090.service")
+    home.succeed(f"curl -sf -m 5 http://lan:{PORT}/health")
+    assert home.succeed(f"curl -sf {URL}/stub/reach/lan") == "false"
+    assert home.succeed(f"curl -sf {URL}/stub/reach/127.0.0.1") == "true"
+    # The same question where it is allowed.
+    assert lan.succeed(f"curl -sf {URL}/stub/reach/lan") == "true"
+
 with subtest("a killed engine comes back"):
     old = about(home)["pid"]
     home.succeed(f"kill -9 {old}")
@@ -81,8 +89,9 @@ with subtest("with a key: the network, the key, and nowhere the key's text"):
     request = f"curl -s -m 5 -o /dev/null -w '%{{http_code}}' -d '{{}}' http://lan:{PORT}/v1/completions"
     assert home.succeed(request).strip() == "401"
     assert home.succeed(f"{request} -H 'Authorization: Bearer {KEY}'").strip() == "200"
-    lan.fail(f"systemctl cat qwen3090.service | grep -F {KEY}")
-    lan.fail(f"journalctl | grep -F 'Bearer {KEY}'")
-    lan.fail(f"cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -F -- '--api-key'")
-    pid = main_pid(lan)
-    lan.fail(f"grep -qF {KEY} /proc/{pid}/environ")
+    text = f"[{KEY[0]}]{KEY[1:]}"  # does not find its own command line
+    lan.fail(f"systemctl cat qwen3090.service | grep '{text}'")
+    lan.fail(f"journalctl | grep '{text}'")
+    lan.fail(f"cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -e '{text}' -e '^--api-key'")
+    lan.fail(f"grep -q '{text}' /proc/{main_pid(lan)}/environ")
+    assert about(lan)["environment"]["VLLM_API_KEY"] == KEY

@@ -1,11 +1,13 @@
 """Stands in for vLLM under the real supervisor: the routes it is asked for, and some of its own.
 
 The arguments are the ones that ``qwen3090 serve`` renders. ``GET /stub/about`` tells as whom it runs,
-what it was given and where it could write; ``POST /stub/hang`` makes it stop answering.
+what it was given and where it could write, ``GET /stub/reach/HOST`` whether it can speak with a
+machine; ``POST /stub/hang`` makes it stop answering.
 """
 
 import json
 import os
+import socket
 import sys
 import threading
 import time
@@ -42,6 +44,15 @@ def about() -> dict[str, Any]:
     }
 
 
+def reaches(host: str) -> bool:
+    """Return whether a connection to the API's port of another machine comes about."""
+    try:
+        with socket.create_connection((host, int(option("--port"))), timeout=3):
+            return True
+    except OSError:
+        return False
+
+
 class Handler(BaseHTTPRequestHandler):
     """The routes."""
 
@@ -61,7 +72,10 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(3600)
         routes = {"/health": dict, "/stub/about": about, "/v1/models": lambda: {"data": []}}
         make = routes.get(self.path)
-        self.reply(200 if make else 404, make() if make else {})
+        if self.path.startswith("/stub/reach/"):
+            self.reply(200, reaches(self.path.rpartition("/")[2]))
+        else:
+            self.reply(200 if make else 404, make() if make else {})
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -18,7 +18,7 @@ touch "$root/.layer"
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"
 mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
-for place in run tmp dev; do mount -t tmpfs -o mode=0755 tmpfs "$root/$place"; done
+for place in run tmp dev var/log; do mount -t tmpfs -o mode=0755 tmpfs "$root/$place"; done
 chmod 1777 "$root/tmp"
 mkdir "$root"/dev/{pts,shm}
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
@@ -30,18 +30,21 @@ random 8
 urandom 9
 NODES
 ln -s /proc/self/fd "$root/dev/fd"
+mknod -m 0666 "$root/dev/tty" c 5 0
+mknod -m 0666 "$root/dev/ptmx" c 5 2
 if mountpoint -q /nix; then mount --rbind /nix "$root/nix"; fi
 
-mkdir -p "$root"/run/{units,current-system/sw}
-cp "$bundle/$name"/units/* "$root/run/units/"
+mkdir -p "$root"/run/{systemd/system,current-system/sw}
+cp "$bundle/$name"/units/* "$root/run/systemd/system/"
 ln -s "$bundle/$name/bin" "$root/run/current-system/sw/bin"
 # systemd wants these; the host's own would start the host's services.
 for target in sysinit basic shutdown network network-online multi-user local-fs sockets timers paths slices; do
-  printf '[Unit]\nDescription=%s\nDefaultDependencies=no\n' "$target" >"$root/run/units/$target.target"
+  printf '[Unit]\nDescription=%s\nDefaultDependencies=no\n' "$target" >"$root/run/systemd/system/$target.target"
 done
-printf '[Unit]\nWants=qwen3090.service\nAfter=qwen3090.service\n' >>"$root/run/units/multi-user.target"
-cp /lib/systemd/system/systemd-journald{.service,.socket,-dev-log.socket} "$root/run/units/"
-sed -i '/^Wants=/d; /^Requires=/d' "$root/run/units/systemd-journald.service"
+printf 'Wants=systemd-journald.service\nAfter=systemd-journald.service\n' >>"$root/run/systemd/system/sysinit.target"
+printf '[Unit]\nWants=qwen3090.service\nAfter=qwen3090.service\n' >>"$root/run/systemd/system/multi-user.target"
+cp /lib/systemd/system/systemd-journald{.service,.socket,-dev-log.socket} "$root/run/systemd/system/"
+sed -i '/^Wants=/d; /^Requires=/d' "$root/run/systemd/system/systemd-journald.service"
 printf '127.0.0.1 localhost\n10.90.0.1 home\n10.90.0.2 lan\n' >"$root/etc/hosts"
 hostname "$name"
 chroot "$root" systemd-tmpfiles --create "$bundle/$name/tmpfiles.conf"
@@ -50,6 +53,8 @@ cd "$root"
 mkdir -p old
 pivot_root . old
 umount -l /old
+# As systemd does on a machine: credentials are mounted from a name space beside.
+mount --make-rshared /
 exec env -i container=layer PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-  SYSTEMD_UNIT_PATH=/run/units /lib/systemd/systemd --system --unit=multi-user.target \
+  SYSTEMD_UNIT_PATH=/run/systemd/system /lib/systemd/systemd --system --unit=multi-user.target \
   --log-target=journal-or-kmsg --show-status=no

@@ -55,7 +55,7 @@ def main(bundle: Path) -> None:
         exec(compile(script.read_text(), str(script), "exec"), given)  # noqa: S102
     except BaseException:
         for machine in machines.values():
-            print(f"\n-- journal of {machine.name}\n{machine.execute('journalctl --no-pager -n 60')[1]}")
+            print(f"\n-- journal of {machine.name}\n{machine.execute('journalctl --no-pager -n 30')[1]}")
         raise
     finally:
         for machine in machines.values():
