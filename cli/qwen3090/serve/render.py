@@ -25,6 +25,8 @@ CUSTOM_OPS = ["+rms_norm", "+silu_and_mul"]
 PASSED_ON = ("VLLM_LOGGING_", "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT")
 # Of the supervisor, not of the engine.
 PRIVATE = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "CREDENTIALS_DIRECTORY")
+# With it each of the engine's processes compiles thousands of files again, at every start.
+SLOW = "PYTHONDONTWRITEBYTECODE"
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def _environment(c: ServeConfig) -> dict[str, str]:
 
 
 def _dropped(name: str, environment: Mapping[str, str]) -> bool:
-    if name in PRIVATE or name.startswith("QWEN3090_"):
+    if name in (*PRIVATE, SLOW) or name.startswith("QWEN3090_"):
         return True
     foreign = name.startswith("VLLM_") and not name.startswith(PASSED_ON)
     return foreign and name not in environment

