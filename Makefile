@@ -1,12 +1,12 @@
 # The commands of a checkout. Everything they make is in .venv, .cache and .demo.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint lock clean
+.PHONY: help setup demo check test lint generate lock clean
 
 ENGINE ?= cpu
 BIN := .venv/bin
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  ENGINE=cuda installs the engine for a GPU; PYTHON=python3.13 picks an interpreter"
 
 setup: ## .venv with the command qwen3090, the locked engine and the patch series
@@ -25,6 +25,10 @@ test: setup ## the tests that need no engine
 lint: setup ## ruff and mypy
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/mypy cli/qwen3090 prepare/qwen3090_prepare pkgs/ops/qwen3090_ops
+
+generate: setup ## the files that are made from data: docs/reference, patches/README.md
+	@$(BIN)/python checks/generated.py
+	@$(BIN)/qwen3090 patches table
 
 lock: setup ## nix/wheels.json from nix/pins.json (needs the three Pythons)
 	@$(BIN)/qwen3090 lock

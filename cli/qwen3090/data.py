@@ -1,4 +1,4 @@
-"""Where the data files are: inside the installed wheel, or in the repository for an editable install.
+"""Where the data files are: inside the installed wheel, or in the repository when editable.
 
 Every pin, hash and patch has one file (nix/*.json, patches/); this module is how Python finds it.
 """

@@ -1,4 +1,4 @@
-"""The click group. Commands load on use, so that ``--help`` and ``plan`` stay fast and torch-free."""
+"""The click group. Commands load on use: ``--help`` and ``plan`` stay fast and torch-free."""
 
 import importlib
 from difflib import get_close_matches

@@ -243,8 +243,7 @@ def test_a_plugin_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_every_exit_status_is_documented() -> None:
-    codes = {
-        value for name, value in vars(exit_codes).items() if isinstance(value, int) and name.isupper()
-    }
+    named = vars(exit_codes).items()
+    codes = {value for name, value in named if isinstance(value, int) and name.isupper()}
     assert codes == set(exit_codes.MEANING)
     assert codes > exit_codes.PERMANENT
