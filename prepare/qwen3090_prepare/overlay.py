@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qwen3090_prepare.checkpoint import CONFIG, INDEX, Checkpoint
-from qwen3090_prepare.draft import Draft, StepPlan
+from qwen3090_prepare.draft import Draft, Quantize, StepPlan
 from qwen3090_prepare.errors import FETCH_AGAIN, PrepareError
 from qwen3090_prepare.findings import refuse_errors
 from qwen3090_prepare.names import (
@@ -46,6 +46,7 @@ def overlay(draft: Draft, variant: Checkpoint, config: Mapping[str, Any]) -> Ste
     held = modules(variant.tensors)
     _same_model(variant, config)
     _complete(variant, draft, config)
+    _no_step_wasted(held, draft)
     removes = tuple(name for name in draft.tensors if name.rpartition(".")[0] in held)
     left = {n: t for n, t in draft.tensors.items() if n not in removes}
     names = {stored.path.name for stored in variant.tensors.values()}
@@ -70,6 +71,17 @@ def overlay(draft: Draft, variant: Checkpoint, config: Mapping[str, Any]) -> Ste
         adopts=tuple(stored for _, stored in sorted(variant.tensors.items())),
         files=files,
     )
+
+
+def _no_step_wasted(held: Mapping[str, set[str]], draft: Draft) -> None:
+    """A module that a step quantizes must not come with the overlay as well."""
+    for jobs in draft.jobs.values():
+        for job in jobs:
+            if isinstance(job, Quantize) and job.module in held:
+                raise PrepareError(
+                    f"the overlay brings '{job.module}', which the step '{job.step}' quantizes",
+                    f"leave the step out: --step overlay without --step {job.step}",
+                )
 
 
 def _same_model(variant: Checkpoint, config: Mapping[str, Any]) -> None:

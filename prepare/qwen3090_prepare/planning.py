@@ -123,9 +123,19 @@ def _config(
         if told != want:
             raise PrepareError(
                 f"{CONFIG}: says {told} bits for '{name}', its tensors have {want or 'bf16'}",
-                "give the bits that the overlay has (--embed-bits 8), or correct its config.json",
+                _cure(draft, name, told),
             )
     return data
+
+
+def _cure(draft: Draft, module: str, told: int | None) -> str:
+    """Return how to make a module and the overlay's config.json agree."""
+    packed = draft.tensors.get(f"{module}.weight_packed")
+    if told in (4, 8) and packed is None:
+        return "add --step embed, or correct the overlay's config.json"
+    if told in (4, 8) and packed is not None and packed.source is None:
+        return f"give the bits that the overlay has: --embed-bits {told}"
+    return "start from the base with bf16 weights, or correct the overlay's config.json"
 
 
 def _index(draft: Draft, variant: Checkpoint | None) -> bytes:

@@ -125,7 +125,7 @@ def test_a_malformed_manifest(make_base, tmp_path, outputs):
     path = out / "prepared.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "outputs": outputs}))
     assert "outputs" in next(f.problem for f in prepare.check(out, hashes=True))
-    with pytest.raises(prepare.PrepareError, match="prepared.json"):
+    with pytest.raises(prepare.PrepareError, match="not what prepared"):
         prepare.run(base, out)
     assert prepare.run(base, out, force=True).action == "prepared"
     assert not prepare.check(out, hashes=True)

@@ -134,3 +134,24 @@ def test_a_base_split_in_another_way(make_base, make_overlay, tmp_path):
     assert check(tmp_path / "out", hashes=True) == []
     left = load_file(tmp_path / "out" / "head-and-norm.safetensors")
     assert list(left) == ["model.language_model.extra.weight"]
+
+
+def test_a_step_and_an_overlay_must_not_bring_the_same_module(make_base, tmp_path):
+    base, whole = make_base(), tmp_path / "whole"
+    run(base, whole)
+    for other in (base, whole):
+        with pytest.raises(PrepareError, match="embed_tokens', which the step 'embed'") as caught:
+            run(base, tmp_path / "out", overlay=other)
+        assert "--step overlay" in str(caught.value)
+    assert run(base, tmp_path / "out", overlay=whole, steps=["overlay"]).action == "prepared"
+
+
+def test_the_cure_for_other_bits_of_the_embedding_works(make_base, make_overlay, tmp_path):
+    base, overlay = make_base(), make_overlay()
+    with pytest.raises(PrepareError, match="--embed-bits 8"):
+        run(base, tmp_path / "out", overlay=overlay, embed_bits=4)
+    with pytest.raises(PrepareError, match="--step embed"):
+        run(base, tmp_path / "out", overlay=overlay, steps=["overlay"])
+    run(base, tmp_path / "four", embed_bits=4)
+    with pytest.raises(PrepareError, match="bf16 weights"):
+        run(tmp_path / "four", tmp_path / "out", overlay=overlay, embed_bits=4)
