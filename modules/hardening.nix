@@ -21,6 +21,7 @@ let
     ProtectKernelModules = true;
     ProtectKernelTunables = true;
     ProtectProc = "invisible";
+    KeyringMode = "private";
     LockPersonality = true;
     RemoveIPC = true;
     RestrictNamespaces = true;

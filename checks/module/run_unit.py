@@ -1,4 +1,4 @@
-"""Runs the server's unit as systemd would, without systemd: its command, environment, notifications.
+"""Runs the server's unit without systemd: its command, its environment, its notifications.
 
 usage: run_unit.py UNIT NVIDIA-SMI. Folders of the service are replaced by temporary ones; the
 sandbox is not applied (checks/vm does that). Fails with what did not come about.
@@ -119,7 +119,10 @@ def main(unit: Path, nvidia_smi: Path) -> None:
     until(lambda: "WATCHDOG=1" in service.read(), "the first WATCHDOG=1")
 
     ask("/stub/hang", "POST")
-    until(lambda: service.read() and time.monotonic() - service.fed > WATCHDOG, "silence of a hung engine")
+    until(
+        lambda: service.read() and time.monotonic() - service.fed > WATCHDOG,
+        "silence of a hung engine",
+    )
     os.kill(service.process.pid, signal.SIGABRT)  # what systemd does when the watchdog expires
     service.process.wait(timeout=PATIENCE)
     until(lambda: gone(about["pid"]), "the end of the aborted supervisor's engine")
@@ -130,7 +133,9 @@ def main(unit: Path, nvidia_smi: Path) -> None:
     status = again.process.wait(timeout=PATIENCE)
     assert status == 0, f"a stop ended with status {status}"
     assert "STOPPING=1" in again.read(), "the stop was not announced"
-    wrong = subprocess.run(command, env=environment | {"QWEN3090_SEATS": "none"}, capture_output=True)
+    wrong = subprocess.run(
+        command, env=environment | {"QWEN3090_SEATS": "none"}, capture_output=True
+    )
     assert wrong.returncode == 64, f"wrong settings ended with status {wrong.returncode}"
     print("ready, fed, hung, aborted, started again, stopped, refused: as it must be")
 

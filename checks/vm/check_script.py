@@ -3,6 +3,7 @@
 import builtins
 import symtable
 import sys
+from pathlib import Path
 
 # What the driver gives a script, beside the machines.
 DRIVER = {"start_all", "subtest", "retry", "log", "serial_stdout_off", "machines"}
@@ -19,10 +20,13 @@ def unknown(table: symtable.SymbolTable, known: set[str]) -> set[str]:
 
 
 path, *machines = sys.argv[1:]
-with open(path, encoding="utf-8") as stream:
-    source = stream.read()
+source = Path(path).read_text(encoding="utf-8")
 top = symtable.symtable(source, path, "exec")
-own = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+own = {
+    symbol.get_name()
+    for symbol in top.get_symbols()
+    if symbol.is_assigned() or symbol.is_imported()
+}
 strangers = unknown(top, own | DRIVER | set(machines) | set(dir(builtins)))
 if strangers:
     sys.exit(f"error: {path}: unknown names: {', '.join(sorted(strangers))}")

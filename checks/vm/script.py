@@ -1,5 +1,7 @@
 # The scenario, for NixOS's test driver: `home` has no key and listens on loopback, `lan` is on the
 # network with one.
+# The driver gives it the machines and its own functions; default.nix gives it KEY.
+# ruff: noqa: F821
 import json
 
 PORT = 18020
@@ -86,7 +88,9 @@ with subtest("wrong settings are not tried again"):
 with subtest("with a key: the network, the key, and nowhere the key's text"):
     lan.wait_for_unit("qwen3090.service")
     home.succeed(f"curl -sf -m 5 http://lan:{PORT}/health")
-    request = f"curl -s -m 5 -o /dev/null -w '%{{http_code}}' -d '{{}}' http://lan:{PORT}/v1/completions"
+    request = (
+        f"curl -s -m 5 -o /dev/null -w '%{{http_code}}' -d '{{}}' http://lan:{PORT}/v1/completions"
+    )
     assert home.succeed(request).strip() == "401"
     assert home.succeed(f"{request} -H 'Authorization: Bearer {KEY}'").strip() == "200"
     text = f"[{KEY[0]}]{KEY[1:]}"  # does not find its own command line

@@ -1,8 +1,8 @@
 """Stands in for vLLM under the real supervisor: the routes it is asked for, and some of its own.
 
-The arguments are the ones that ``qwen3090 serve`` renders. ``GET /stub/about`` tells as whom it runs,
-what it was given and where it could write, ``GET /stub/reach/HOST`` whether it can speak with a
-machine; ``POST /stub/hang`` makes it stop answering.
+The arguments are the ones that ``qwen3090 serve`` renders. ``GET /stub/about`` tells as whom it
+runs, what it was given and where it could write, ``GET /stub/reach/HOST`` whether it can speak
+with a machine; ``POST /stub/hang`` makes it stop answering.
 """
 
 import json
@@ -18,7 +18,18 @@ from typing import Any
 KEY = os.environ.get("VLLM_API_KEY", "")
 HUNG = threading.Event()
 # A service has no business in any of these.
-FOREIGN = ("/", "/etc", "/home", "/root", "/usr", "/var", "/var/lib", "/var/log", "/nix/store", "/boot")
+FOREIGN = (
+    "/",
+    "/etc",
+    "/home",
+    "/root",
+    "/usr",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/nix/store",
+    "/boot",
+)
 
 
 def writable(directory: str) -> bool:
@@ -70,12 +81,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if HUNG.is_set():
             time.sleep(3600)
-        routes = {"/health": dict, "/stub/about": about, "/v1/models": lambda: {"data": []}}
-        make = routes.get(self.path)
         if self.path.startswith("/stub/reach/"):
             self.reply(200, reaches(self.path.rpartition("/")[2]))
+        elif self.path == "/stub/about":
+            self.reply(200, about())
         else:
-            self.reply(200 if make else 404, make() if make else {})
+            self.reply(200 if self.path == "/health" else 404, {})
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -28,7 +28,7 @@ let
     let
       module = if b.isPath given || b.isString given then import given else given;
       body = if b.isFunction module then module arguments else module;
-      long = body ? options || body ? config || body ? imports || body ? freeformType;
+      long = body ? options || body ? config;
     in
     b.concatMap load (body.imports or [ ])
     ++ [
@@ -36,7 +36,15 @@ let
         # A file that is imported twice counts once.
         file = if b.isPath given then toString given else null;
         options = body.options or { };
-        config = if long then body.config or { } else removeAttrs body [ "_file" ];
+        config =
+          if long then
+            body.config or { }
+          else
+            removeAttrs body [
+              "_file"
+              "freeformType"
+              "imports"
+            ];
         freeformType = body.freeformType or null;
       }
     ];

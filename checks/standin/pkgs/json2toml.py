@@ -3,6 +3,7 @@
 import json
 import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 
@@ -26,8 +27,7 @@ def is_table(value: object) -> bool:
     return isinstance(value, dict)
 
 
-with open(sys.argv[1], encoding="utf-8") as stream:
-    data = json.load(stream)
+data = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
 document = "\n".join(lines(data)) + "\n"
 assert tomllib.loads(document) == data
 sys.stdout.write(document)

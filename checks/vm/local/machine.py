@@ -28,7 +28,16 @@ class Machine:
         self._cgroup = _cgroup_root() / f"qwen3090-check-{self._work.name}"
         self._cgroup.mkdir()
         self._log = (self._work.with_suffix(".log")).open("wb")
-        kinds = ["--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "--net", "--cgroup"]
+        kinds = [
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--ipc",
+            "--uts",
+            "--net",
+            "--cgroup",
+        ]
         # The shell enters the cgroup first: the cgroup name space starts where it stands.
         start = 'echo $$ > "$1/cgroup.procs"; shift; exec unshare "$@"'
         boot = ["bash", str(BOOT), str(self._work), str(bundle), name]
@@ -73,7 +82,9 @@ class Machine:
         """Run a command that must end with status 0; return its output."""
         status, output = self.execute(command)
         if status:
-            raise MachineError(f"{self.name}: {command}: status {status}: {output}{self.last_error}")
+            raise MachineError(
+                f"{self.name}: {command}: status {status}: {output}{self.last_error}"
+            )
         return output
 
     def fail(self, command: str) -> str:

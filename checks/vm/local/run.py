@@ -1,7 +1,7 @@
 """Runs the VM test's own script on machines made of name spaces, under the host's systemd.
 
-Real: systemd as process 1, the rendered units with their whole sandbox, the command line. Not there:
-NixOS itself, its firewall, a card. Needs root. usage: run.py BUNDLE
+Real: systemd as process 1, the rendered units with their whole sandbox, the command line.
+Not there: NixOS itself, its firewall, a card. Needs root. usage: run.py BUNDLE
 """
 
 import subprocess
@@ -52,10 +52,11 @@ def main(bundle: Path) -> None:
             "start_all": lambda: None,
             "subtest": subtest,
         }
-        exec(compile(script.read_text(), str(script), "exec"), given)  # noqa: S102
+        exec(compile(script.read_text(), str(script), "exec"), given)
     except BaseException:
         for machine in machines.values():
-            print(f"\n-- journal of {machine.name}\n{machine.execute('journalctl --no-pager -n 30')[1]}")
+            said = machine.execute("journalctl --no-pager -n 30")[1]
+            print(f"\n-- journal of {machine.name}\n{said}")
         raise
     finally:
         for machine in machines.values():
