@@ -68,7 +68,8 @@ def test_no_file_is_too_long(texts: dict[str, str]) -> None:
 def test_every_source_file_says_why_it_exists(texts: dict[str, str]) -> None:
     silent = []
     for name, text in texts.items():
-        if Path(name).suffix not in SOURCES or not text.strip():
+        golden = name.startswith("cli/tests/golden/")  # what a command prints, to the byte
+        if golden or Path(name).suffix not in SOURCES or not text.strip():
             continue
         first = next(
             line for line in text.splitlines() if line.strip() and not line.startswith("#!")
