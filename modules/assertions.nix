@@ -22,12 +22,14 @@ let
   nvidia = onCard && lib.elem "nvidia" config.services.xserver.videoDrivers;
   # Not every configuration has a driver package that can be evaluated (WSL2 has none).
   driver = builtins.tryEval (if nvidia then config.hardware.nvidia.package.version else "");
-  secrets = lib.filter (name: lib.elem name (lib.attrNames cfg.environment)) [
-    "VLLM_API_KEY"
-    "OPENAI_API_KEY"
-    "HF_TOKEN"
-    "HUGGING_FACE_HUB_TOKEN"
-  ];
+  # Variables that hold secrets, and the option that takes a file instead.
+  secrets = {
+    VLLM_API_KEY = "apiKeyFile";
+    OPENAI_API_KEY = "apiKeyFile";
+    HF_TOKEN = "huggingfaceTokenFile";
+    HUGGING_FACE_HUB_TOKEN = "huggingfaceTokenFile";
+  };
+  leaked = lib.filter (name: secrets ? ${name}) (lib.attrNames cfg.environment);
   ours = lib.filter (lib.hasPrefix "QWEN3090_") (lib.attrNames cfg.environment);
   elsewhere = {
     host = "host";
@@ -79,7 +81,10 @@ in
       }
       {
         assertion =
-          !given || cfg.prepare.enable || cfg.effective "speculation" != "dflash2" || cfg.settings.drafter != null;
+          !given
+          || cfg.prepare.enable
+          || cfg.effective "speculation" != "dflash2"
+          || cfg.settings.drafter != null;
         message = ''
           ${option "model.source"} names a checkpoint, and profile "${cfg.profile}" needs a drafter as well.
           Set ${option "settings.drafter"} = "/path/to/drafter", or settings.speculation = "mtp".'';
@@ -113,8 +118,8 @@ in
       assertion = false;
       message = ''
         ${option "environment"}.${name} would put a secret into the Nix store, which every user can read.
-        Use ${option (if lib.hasInfix "HF" name || lib.hasInfix "HUGGING" name then "huggingfaceTokenFile" else "apiKeyFile")}.'';
-    }) secrets
+        Use ${option secrets.${name}}.'';
+    }) leaked
     ++ map (name: {
       assertion = false;
       message = ''

@@ -19,14 +19,11 @@ let
   asText = lib.mapAttrs (_: v: if lib.isDerivation v then "${v}" else v);
 
   isVllm = name: lib.hasPrefix "VLLM_" name;
-  engine =
-    cfg.settings.engine
-    // {
-      args = (if cfg.settings.engine.args == null then [ ] else cfg.settings.engine.args) ++ cfg.extraArgs;
-      env =
-        (if cfg.settings.engine.env == null then { } else cfg.settings.engine.env)
-        // lib.filterAttrs (name: _: isVllm name) cfg.environment;
-    };
+  or' = default: value: if value == null then default else value;
+  engine = cfg.settings.engine // {
+    args = or' [ ] cfg.settings.engine.args ++ cfg.extraArgs;
+    env = or' { } cfg.settings.engine.env // lib.filterAttrs (name: _: isVllm name) cfg.environment;
+  };
 
   values = asText (
     given (
@@ -36,7 +33,8 @@ let
         inherit engine;
         model = cfg.model.directory;
         # The credential's path is fixed by systemd; the key itself is read by the server.
-        api_key_file = if cfg.apiKeyFile == null then null else "/run/credentials/qwen3090.service/api-key";
+        api_key_file =
+          if cfg.apiKeyFile == null then null else "/run/credentials/qwen3090.service/api-key";
       }
     )
   );
@@ -60,11 +58,15 @@ in
 
   config.services.qwen3090 = {
     effective =
-      key: if cfg.settings.${key} or null != null then cfg.settings.${key} else data.fallback cfg.profile key;
+      key:
+      if cfg.settings.${key} or null != null then
+        cfg.settings.${key}
+      else
+        data.fallback cfg.profile key;
     configFile =
       pkgs.runCommand "qwen3090.toml"
         {
-          # The package's command line without its engine, so that a mistake shows before 8 GB are built.
+          # The command line without its engine, so that a mistake shows before 8 GB are built.
           nativeBuildInputs = [ (cfg.package.cli or cfg.package) ];
           passthru = { inherit rendered; };
           QWEN3090_STATE = cfg.stateDir;

@@ -2,11 +2,13 @@
 # open. `systemd-analyze security` rates the server at 2.0 or less; checks/module.sh holds it there.
 { lib }:
 let
-  inHome = path: lib.any (top: path == top || lib.hasPrefix "${top}/" path) [
-    "/home"
-    "/root"
-    "/run/user"
-  ];
+  inHome =
+    path:
+    lib.any (top: path == top || lib.hasPrefix "${top}/" path) [
+      "/home"
+      "/root"
+      "/run/user"
+    ];
   common = {
     CapabilityBoundingSet = [ "" ];
     AmbientCapabilities = [ "" ];
@@ -47,8 +49,12 @@ in
     {
       ProtectHome = if lib.any inHome (readOnly ++ writable) then "tmpfs" else true;
     }
-    // lib.optionalAttrs (lib.any inHome readOnly) { BindReadOnlyPaths = lib.filter inHome readOnly; }
-    // lib.optionalAttrs (lib.any inHome writable) { BindPaths = lib.filter inHome writable; };
+    // lib.optionalAttrs (lib.any inHome readOnly) {
+      BindReadOnlyPaths = lib.filter inHome readOnly;
+    }
+    // lib.optionalAttrs (lib.any inHome writable) {
+      BindPaths = lib.filter inHome writable;
+    };
 
   # Downloads and prepares: no devices, but the network.
   model = common // {
@@ -70,8 +76,8 @@ in
     // {
       # Stays off: it would hide the card.
       PrivateDevices = false;
-      # Read and write, no mknod. Both spellings of the driver's major number: it was nvidia-frontend
-      # before 550.40 and is nvidia since.
+      # Read and write, no mknod. Both spellings of the driver's major number: nvidia-frontend
+      # before 550.40, nvidia since.
       DeviceAllow = map (name: "${name} rw") [
         "char-nvidia"
         "char-nvidia-frontend"

@@ -34,8 +34,9 @@ in
 
           - `"state"`: `qwen3090-model.service` fetches it into `stateDir`, verifies every file and
             prepares it (about 20 GB; the first start waits for it).
-          - a store path: the flake's `model-prepared`, with `settings.drafter` for the profiles
-            that have a drafter. Nothing is fetched when the service starts.
+          - a store path: the flake's `model-prepared`. A profile with a drafter needs
+            `settings.drafter` too: "''${inputs.qwen3090.packages.x86_64-linux.model}/drafter".
+            Nothing is fetched when the service starts.
           - a directory of yours: served as it is, or prepared first with `prepare.enable`. All
             users must be able to read its files.
         '';
@@ -78,7 +79,8 @@ in
       wants = [ "network-online.target" ];
       after = [ "network-online.target" ];
       environment =
-        cfg.directories.environment // lib.filterAttrs (n: _: !lib.hasPrefix "VLLM_" n) cfg.environment;
+        cfg.directories.environment
+        // lib.filterAttrs (name: _: !lib.hasPrefix "VLLM_" name) cfg.environment;
       startLimitIntervalSec = 24 * 3600;
       startLimitBurst = 20;
       unitConfig = cfg.directories.unitConfig;

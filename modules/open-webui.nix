@@ -9,12 +9,13 @@ let
   hardening = import ./hardening.nix { inherit lib; };
   keyed = cfg.apiKeyFile != null;
   file = "/run/qwen3090-open-webui/environment";
+  bracketed = host: if lib.hasInfix ":" host && !lib.hasPrefix "[" host then "[${host}]" else host;
   address =
     {
       "0.0.0.0" = "127.0.0.1";
       "::" = "[::1]";
     }
-    .${cfg.host} or (if lib.hasInfix ":" cfg.host && !lib.hasPrefix "[" cfg.host then "[${cfg.host}]" else cfg.host);
+    .${cfg.host} or (bracketed cfg.host);
 in
 {
   options.services.qwen3090.openWebUI.enable = lib.mkOption {

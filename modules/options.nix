@@ -43,7 +43,9 @@ in
     openFirewall = mkOption {
       type = types.bool;
       default = false;
-      description = "Whether to open the port in the firewall. Needs `apiKeyFile` and a `host` that others reach.";
+      description = ''
+        Whether to open the port in the firewall. Needs `apiKeyFile` and a `host` that others reach.
+      '';
     };
 
     metrics.openFirewall = mkOption {
@@ -77,7 +79,9 @@ in
       type = types.listOf types.str;
       default = [ ];
       example = [ "--enable-log-requests" ];
-      description = "Further vLLM flags, appended last. Flags that a setting already renders are refused.";
+      description = ''
+        Further vLLM flags, appended last. Flags that a setting already renders are refused.
+      '';
     };
 
     environment = mkOption {

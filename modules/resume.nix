@@ -26,7 +26,8 @@ in
       serviceConfig = hardening.observer // {
         Type = "oneshot";
         ProtectHome = true;
-        PrivateUsers = false; # systemd takes orders from root, not from a root of its own name space
+        # systemd takes orders from root, not from the root of a name space.
+        PrivateUsers = false;
         # try-restart: a server that was stopped stays stopped.
         ExecStart = "${pkgs.systemd}/bin/systemctl --no-block try-restart qwen3090.service";
       };

@@ -41,7 +41,8 @@ let
       type = types.nullOr (typeOf entry);
       default = null;
       defaultText = lib.literalMD (
-        "the profile's value" + lib.optionalString (entry ? default) ", else `${builtins.toJSON entry.default}`"
+        "the profile's value"
+        + lib.optionalString (entry ? default) ", else `${builtins.toJSON entry.default}`"
       );
       description = entry.description;
     };

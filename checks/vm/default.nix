@@ -30,6 +30,7 @@ let
         (import ./host.nix { inherit pkgs package; })
         quick
       ];
+      services.qwen3090.powerLimitWatts = 250;
     };
     nodes.lan = {
       imports = [

@@ -3,5 +3,6 @@
 case "$*" in
 *--query-gpu=*) echo "NVIDIA GeForce RTX 3090, 24576, 24200" ;;
 *--query-compute-apps=*) ;;
+*-pl*) echo "Power limit: $*" ;;
 *) echo "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-00000000-0000-0000-0000-000000000000)" ;;
 esac

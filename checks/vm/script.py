@@ -69,6 +69,12 @@ with subtest("a hung engine is caught by the watchdog"):
     wait_for_new_engine(home, old)
     home.succeed("journalctl -u qwen3090.service | grep -i 'watchdog timeout'")
 
+with subtest("the power limit is set before, and waking up restarts"):
+    home.succeed("journalctl -u qwen3090-power-limit.service | grep -e '-i 0 -pl 250'")
+    old = about(home)["pid"]
+    home.succeed("systemctl start qwen3090-resume.service")
+    wait_for_new_engine(home, old)
+
 with subtest("a stop is clean"):
     home.succeed("systemctl stop qwen3090.service")
     assert "success" in home.succeed("systemctl show -P Result qwen3090.service")
