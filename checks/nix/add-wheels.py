@@ -53,7 +53,7 @@ def add(wheels: list[Wheel], python: str, folder: Path) -> None:
     """Download wheels, checked by hash, and add them to the store."""
     listed = folder / "requirements.txt"
     listed.write_text("".join(f"{w.requirement}\n" for w in wheels), encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "--python", python, "download", "--quiet"]
+    command = [sys.executable, "-m", "pip", "--python", python, "download", "-qq"]
     command += ["--no-deps", "--require-hashes", "--only-binary=:all:", "--progress-bar=off"]
     command += [f"--dest={folder}", f"--requirement={listed}"]
     subprocess.run(command, check=True, env=pip_environment(folder))

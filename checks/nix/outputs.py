@@ -43,8 +43,8 @@ def main(shown_file: str, profiles: str) -> int:
     if not shown.get("formatter", {}).get(SYSTEM):
         missing.append("formatter")
     checks = shown.get("checks", {}).get(SYSTEM, {})
-    counts = {kind: len(shown[kind].get(SYSTEM, shown[kind])) for kind in shown}
-    print("   " + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
+    kinds = ("packages", "apps", "checks")
+    print("   " + ", ".join(f"{len(shown.get(kind, {}).get(SYSTEM, {}))} {kind}" for kind in kinds))
     for name in missing:
         print(f"error: the flake has no {name}", file=sys.stderr)
     return int(bool(missing) or not checks)
