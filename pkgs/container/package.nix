@@ -18,6 +18,7 @@ dockerTools.streamLayeredImage {
     dockerTools.caCertificates
     dockerTools.fakeNss
   ];
+  extraCommands = "mkdir -m 1777 tmp"; # Python and the compilers write there
   config = {
     Entrypoint = [
       "${qwen3090}/bin/qwen3090"
