@@ -123,6 +123,9 @@ for name in container ops qwen3090-cli vllm; do
     "nix build -L .#$name"
 done
 
+say "the NixOS module (checks/module.sh)"
+MODULE_HOST=$work/standin/host.json MODULE_BUILT=1 bash checks/module.sh
+
 say "what must fail"
 bash checks/nix/negative.sh "$tree" "$work" "$python"
 printf '\n%d checks built, every negative control failed as it must\n' "$built"

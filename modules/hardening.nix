@@ -100,6 +100,8 @@ in
       ];
       # Pinned host memory.
       LimitMEMLOCK = "infinity";
+      # A connection each for 64 seats and those that wait; vLLM raises itself to this many.
+      LimitNOFILE = 65535;
     }
     # Nobody outside may speak with it, and it speaks with nobody: enforced by the kernel.
     // lib.optionalAttrs loopback {
