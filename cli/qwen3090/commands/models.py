@@ -133,6 +133,7 @@ def verify(
     quiet: bool,
 ) -> None:
     """Check fetched files: fast by size and header, or --deep by sha256."""
+    from qwen3090.models.again import command, places, variant_of
     from qwen3090.models.manifest import load_manifest
     from qwen3090.models.progress import Progress, human
     from qwen3090.models.store import Store
@@ -147,7 +148,8 @@ def verify(
         names = [name for name in store.names() if name in manifest.repositories]
         if not names:
             raise UserError(
-                f"nothing is fetched in {store.root}", "qwen3090 models fetch --variant fast"
+                f"nothing is fetched in {store.root}",
+                command("models", "fetch", *places(directory, manifests)),
             )
     total = sum(manifest.repositories[name].size for name in names) if deep else 0
     progress = Progress("hash", total, quiet=quiet or not deep)
@@ -170,12 +172,12 @@ def verify(
         for path in strangers(store, name):
             click.echo(f"note {name}: {path.name} is not in the manifest")
     if bad:
-        words = [f"--variant {variant or bad[0].repository}"]
-        words += [f"--manifest {path}" for path in manifests]
-        words += [f"--dir {directory}"] if directory else []
+        words = ["--variant", variant or variant_of(manifest, {f.repository for f in bad})]
+        words += places(directory, manifests)
+        again = command("models", "fetch", *words, "--deep")
         raise UserError(
             f"{len(bad)} of {len(findings)} files are not as the manifest says",
-            f"qwen3090 models fetch {' '.join(words)} --deep   (fetches these files alone)",
+            f"{again}   (fetches these files alone)",
         )
 
 
@@ -206,6 +208,7 @@ def gc(
     directory: Path | None, manifests: tuple[Path, ...], partial: bool, sources: bool, yes: bool
 ) -> None:
     """Remove what nothing refers to; shows it and asks first."""
+    from qwen3090.models.again import command, places
     from qwen3090.models.collect import find_garbage, remove
     from qwen3090.models.manifest import load_manifest
     from qwen3090.models.progress import human
@@ -223,11 +226,18 @@ def gc(
         click.echo(f"{item.path}: {item.reason}; frees {human(item.frees)}")
     if not yes:
         if not sys.stdin.isatty():
-            raise UserError("not removed: nobody to ask", "qwen3090 models gc --yes")
+            words = places(directory, manifests)
+            words += [flag for flag, on in (("--partial", partial), ("--sources", sources)) if on]
+            again = command("models", "gc", *words, "--yes")
+            raise UserError("not removed: nobody to ask", again)
         click.confirm(f"Remove {len(garbage)} of them?", abort=True)
     for item in garbage:
-        remove(item)
-        click.echo(f"removed {item.path}")
+        kept = remove(item)
+        click.echo(
+            f"removed {item.path}" if not kept else f"removed the model files of {item.path}"
+        )
+        for path in kept:
+            click.echo(f"kept {path}: not from the hub")
 
 
 @cli.command()

@@ -65,6 +65,13 @@ def cli(
     except PrepareError as error:
         renderer.close()
         raise UserError(error.problem, error.next_step, exit_code=error.exit_code) from error
+    except KeyboardInterrupt:
+        renderer.close()
+        raise UserError(
+            "stopped; finished files are kept",
+            "run the same command again: it goes on from there",
+            exit_code=130,
+        ) from None
     renderer.close()
     for line in summarize(result):
         click.echo(line)

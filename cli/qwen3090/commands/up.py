@@ -1,6 +1,7 @@
 """``qwen3090 up``: from an empty disk to a server, each step said before it starts."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,7 @@ def cli(
 ) -> None:
     """Fetch what PROFILE needs, prepare what is missing, plan the memory, and serve."""
     from qwen3090.config import resolve
+    from qwen3090.models.again import command, paths
     from qwen3090.models.fetch import FetchOptions, fetch
     from qwen3090.models.hub import Hub, hub_cache, read_token
     from qwen3090.models.manifest import load_manifest
@@ -72,10 +74,13 @@ def cli(
     need = find_need(resolved, manifest, store)
     settings = [profile, *(["--config", str(config_file)] if config_file else [])]
     settings += [word for setting in sets for word in ("--set", setting)]
+    same = [*paths("--from", sources), *paths("--manifest", manifests)]
+    same += paths("--token-file", [token_file])
+    again = command("up", *settings, *same)
     for line in describe(need, manifest, store, resolved, serve=not no_serve):
         click.echo(line)
     # The plan needs no file and refuses what cannot run: before the download, not after it.
-    click.echo(f"\n== plan: qwen3090 plan {' '.join(settings)}")
+    click.echo(f"\n== plan: qwen3090 plan {shlex.join(settings)}")
     sys.stdout.flush()
     code = subprocess.run([sys.executable, "-m", "qwen3090", "plan", *settings]).returncode
     if code:
@@ -88,7 +93,7 @@ def cli(
         return
     if (need.fetch or need.prepare) and not yes:
         if not sys.stdin.isatty():
-            raise UserError("nothing done: nobody to ask", f"qwen3090 up {profile} --yes")
+            raise UserError("nothing done: nobody to ask", f"{again} --yes")
         click.confirm("Go on?", abort=True)
     hub = Hub(read_token(token_file, os.environ.get("HF_TOKEN")))
     left = need.prepared_bytes
@@ -107,15 +112,18 @@ def cli(
         except KeyboardInterrupt:
             raise UserError(
                 "stopped; everything that arrived is kept",
-                f"qwen3090 up {profile}",
+                again,
                 exit_code=130,
             ) from None
     if need.prepare and need.variant and need.prepared:
         click.echo(f"\n== prepare {need.variant}")
-        prepare(need.variant, need.prepared, store, click.echo)
+        try:
+            prepare(need.variant, need.prepared, store, click.echo)
+        except KeyboardInterrupt:
+            raise UserError("stopped; finished files are kept", again, exit_code=130) from None
     if no_serve:
-        click.echo(f"\nready: qwen3090 serve {' '.join(settings)}")
+        click.echo(f"\nready: qwen3090 serve {shlex.join(settings)}")
         return
-    click.echo(f"\n== serve: qwen3090 serve {' '.join(settings)}")
+    click.echo(f"\n== serve: qwen3090 serve {shlex.join(settings)}")
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "qwen3090", "serve", *settings])  # noqa: S606

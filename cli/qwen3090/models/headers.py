@@ -41,7 +41,7 @@ def read_header(path: Path) -> dict[str, tuple[int, int]] | str:
             if start != end or stop - start != _WIDTH[dtype] * math.prod(shape) // 8:
                 return f"tensor {name} (bytes {start} to {stop}) leaves a gap or has a wrong length"
             end = stop
-    except (ValueError, AttributeError, TypeError, KeyError) as error:
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         return f"header is not valid: {type(error).__name__}: {error}"
     if 8 + length + end != size:
         return f"header describes {8 + length + end} bytes, the file has {size}"

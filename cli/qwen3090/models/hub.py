@@ -11,7 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from qwen3090 import __version__
 from qwen3090.errors import UserError
+from qwen3090.models.network import hub_constants, open_session, usable_token
 
 
 class Transient(Exception):
@@ -70,7 +72,7 @@ class Hub:
     @property
     def offline(self) -> bool:
         """Whether HF_HUB_OFFLINE is set."""
-        return bool(import_module("huggingface_hub.constants").HF_HUB_OFFLINE)
+        return bool(hub_constants().HF_HUB_OFFLINE)
 
     @contextmanager
     def open(self, repository: str, revision: str, path: str, start: int = 0) -> Iterator[Reply]:
@@ -80,14 +82,17 @@ class Hub:
             Transient: worth another attempt.
             UserError: the hub says no.
         """
-        from huggingface_hub import constants, hf_hub_url
-        from huggingface_hub.utils import build_hf_headers, http_stream_backoff
+        constants = hub_constants()
+        from huggingface_hub import hf_hub_url
+        from huggingface_hub.utils import http_stream_backoff
 
         http = _http()
+        open_session(http)
         url = hf_hub_url(repository, path, revision=revision)
-        # token=False: never the one a login left behind, only what the user gave this command.
-        headers = build_hf_headers(token=self.token or False, library_name="qwen3090")
-        headers["Accept-Encoding"] = "identity"
+        # Not build_hf_headers: it asks the hub for a list first, to name what runs this command.
+        headers = {"User-Agent": f"qwen3090/{__version__}", "Accept-Encoding": "identity"}
+        if self.token:  # never the one a login left behind, only what the user gave this command
+            headers["Authorization"] = f"Bearer {self.token}"
         if start:
             headers["Range"] = f"bytes={start}-"
         try:
@@ -115,12 +120,14 @@ class Hub:
         Raises:
             UserError: the hub cannot be reached or refuses.
         """
+        hub_constants()
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
         if self.offline:
             raise UserError("HF_HUB_OFFLINE is set; the metadata is on the hub", "unset it")
         http = _http()
+        open_session(http)
         try:
             return HfApi(token=self.token or False).model_info(
                 repository, revision=revision, files_metadata=True
@@ -166,7 +173,7 @@ class Hub:
 
 def hub_cache() -> Path | None:
     """Return huggingface_hub's cache directory (HF_HUB_CACHE, HF_HOME) when it exists."""
-    path = Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)
+    path = Path(hub_constants().HF_HUB_CACHE)
     return path if path.is_dir() else None
 
 
@@ -177,16 +184,20 @@ def read_token(token_file: Path | None, environment: str | None) -> str | None:
         UserError: the file cannot be read or holds no single word.
     """
     if token_file is None:
-        return (environment or "").strip() or None
+        text = (environment or "").strip()
+        return usable_token(text, "HF_TOKEN") if text else None
     try:
         text = token_file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"cannot read token file {token_file}: {error}", "check --token-file"
+            f"cannot read token file {token_file}: {_reason(error)}", "check --token-file"
         ) from None
-    if not text or len(text.split()) != 1:
-        raise UserError(f"token file {token_file} must hold the token alone", "check --token-file")
-    return text
+    return usable_token(text, f"token file {token_file}")
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    """Return why, without the file's content (a decoding error quotes it)."""
+    return str(error.strerror) if isinstance(error, OSError) else "it is not text"
 
 
 def _reply(response: Any) -> Reply:
@@ -200,13 +211,13 @@ def _reply(response: Any) -> Reply:
         return Reply(response, int(match[1]), None if match[2] == "*" else int(match[2]))
     plain = response.headers.get("Content-Encoding", "identity") == "identity"
     length = response.headers.get("Content-Length", "")
-    return Reply(response, 0, int(length) if plain and length.isdigit() else None)
+    return Reply(response, 0, int(length) if plain and re.fullmatch(r"[0-9]+", length) else None)
 
 
 def _retry_after(headers: Any) -> float | None:
     """Read Retry-After (seconds) or the hub's RateLimit header (t = seconds until reset)."""
     value = headers.get("Retry-After", "").strip()
-    if value.isdigit():
+    if re.fullmatch(r"[0-9]+", value):
         return float(value)
     match = re.search(r";\s*r=0\s*;\s*t=(\d+)", headers.get("RateLimit", ""))
     return float(match[1]) + 1 if match else None

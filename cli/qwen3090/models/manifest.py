@@ -41,6 +41,8 @@ def _relative(path: str) -> str:
         raise ValueError(
             f"'{path}' has a hidden part; those names are kept for the tool's own files"
         )
+    if not path.isprintable():
+        raise ValueError(f"{path!r} has a character that no file name should have")
     if path.endswith(".part"):
         raise ValueError(f"'{path}' ends in .part, which marks an unfinished download")
     return path
@@ -163,7 +165,7 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         UserError: the file cannot be read, is not JSON, or breaks a rule; names the entry.
     """
-    fix = f"mend {path}, or make it again: qwen3090 models lock REPO@REV --out {path}"
+    fix = f"mend {path}, or remove it and run: qwen3090 models lock REPO@REV --out {path}"
     try:
         text = path.read_text(encoding="utf-8")
         return Manifest.model_validate(json.loads(text))
@@ -171,7 +173,7 @@ def read_manifest(path: Path) -> Manifest:
         raise UserError(
             f"cannot read manifest {path}: {error.strerror}", "check --manifest"
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"manifest {path} is not JSON: {error}", fix) from None
     except ValidationError as error:
         first = error.errors()[0]

@@ -102,6 +102,8 @@ def _quick(expected: _Expected) -> str | None:
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         return f"has {size} bytes, expected {expected.size}"
+    if expected.sha256 is None:
+        return "was made here, but nothing is on record to compare it with"
     try:
         if path.suffix == ".safetensors":
             header = read_header(path)
@@ -110,6 +112,6 @@ def _quick(expected: _Expected) -> str | None:
             json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"is not JSON: {error}"
     return None

@@ -1,6 +1,7 @@
 """gc lists only what nothing refers to, and asks; list tells the state of everything."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,11 @@ def test_unnamed_replaced_and_abandoned(world: Any) -> None:
     world.fetch()
     root = world.store.root
     (root / "base").rename(root / "former")
+    for name in ("base", "gone"):
+        world.store.lock(name).touch()
     (root / ".base.old").mkdir()
+    (root / ".config.old").mkdir()  # a name like ours, but no lock of a fetch
+    (root / ".vim.staging").mkdir()
     (root / ".gone.staging").mkdir()
     (root / ".base.staging").mkdir()
     (root / "users-own").mkdir()  # no marker: never ours to remove
@@ -40,7 +45,11 @@ def test_unnamed_replaced_and_abandoned(world: Any) -> None:
 def test_unfinished_prepare(world: Any) -> None:
     staging = world.store.root.parent / "prepared" / ".fast.prepare"
     staging.mkdir(parents=True)
-    (staging / "x").write_bytes(bytes(5000))
+    (staging / "files").mkdir()
+    (staging / "files" / "x").write_bytes(bytes(5000))
+    (staging.parent / ".user.prepare").mkdir()
+    (staging.parent / ".user.prepare" / "thesis.txt").touch()
+    (staging.parent / ".link.prepare").symlink_to(staging)
     assert garbage(world) == []
     options = {"partial": True, "sources": False}
     (item,) = find_garbage(world.manifest, world.store, staging.parent, **options)
@@ -57,7 +66,9 @@ def test_sources_only_when_prepared(world: Any) -> None:
     prepared = world.store.root.parent / "prepared" / "base"
     prepared.mkdir(parents=True)
     assert garbage(world, sources=True) == []
-    (prepared / "prepared.json").write_text(json.dumps({"outputs": {"x": {}}}))
+    (prepared / "prepared.json").write_text(json.dumps({"outputs": {"x": {"size": 3}}}))
+    assert garbage(world, sources=True) == []  # what it names is not there
+    (prepared / "x").write_bytes(b"abc")
     assert garbage(world, sources=True) == ["base"]
 
 
@@ -78,6 +89,7 @@ def test_command_asks_first(world: Any) -> None:
     asked = CliRunner().invoke(cli, ["gc", "--dir", str(world.store.root)])
     assert asked.exit_code == 1
     assert "no manifest names it" in asked.output
+    assert f"next: qwen3090 models gc --dir {world.store.root} --yes" in asked.output
     assert (world.store.root / "former").exists()
     done = CliRunner().invoke(cli, ["gc", "--dir", str(world.store.root), "--yes"])
     assert done.exit_code == 0, done.output
@@ -111,3 +123,26 @@ def test_list_command(tmp_path: Path) -> None:
         "drafter-bf16",
     ]
     assert [row["name"] for row in rows if row["kind"] == "prepared"] == ["base", "fast"]
+
+
+def test_the_next_command_keeps_every_option(world: Any, tmp_path: Path) -> None:
+    """Without --manifest the pasted command would remove what that manifest names."""
+    world.fetch()
+    (world.store.root / "base").rename(world.store.root / "former")
+    manifest = tmp_path / "my manifest.json"
+    manifest.write_text('{"format": 1, "repositories": {}, "variants": {}}')
+    words = ["gc", "--dir", str(world.store.root), "--manifest", str(manifest), "--partial"]
+    asked = CliRunner().invoke(cli, words)
+    command = asked.output.split("next: ")[1].strip()
+    assert shlex.split(command) == ["qwen3090", "models", *words, "--yes"]
+
+
+def test_files_of_the_users_are_kept(world: Any) -> None:
+    world.fetch()
+    former = (world.store.root / "base").rename(world.store.root / "former")
+    (former / "notes.txt").write_text("mine")
+    done = CliRunner().invoke(cli, ["gc", "--dir", str(world.store.root), "--yes"])
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in former.iterdir()] == ["notes.txt"]
+    assert f"kept {former / 'notes.txt'}" in done.output
+    assert garbage(world) == []
