@@ -101,6 +101,10 @@ class ModelRepository(_Strict):
             if entry.path in seen:
                 raise ValueError(f"'{entry.path}' stands twice")
             seen.add(entry.path)
+        for path in seen:
+            for parent in PurePosixPath(path).parents:
+                if str(parent) in seen:
+                    raise ValueError(f"'{parent}' is a file and the folder of '{path}'")
         return self
 
     @property

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from qwen3090.errors import UserError
 from qwen3090.models.hub import Hub, Transient
 from qwen3090.models.manifest import Manifest, read_manifest
@@ -61,7 +63,7 @@ def lock_repository(
             continue
         if sibling.lfs is not None:
             files.append(
-                {"path": path, "size": int(sibling.lfs.size), "sha256": str(sibling.lfs.sha256)}
+                {"path": path, "size": sibling.lfs.size, "sha256": str(sibling.lfs.sha256)}
             )
             continue
         say(f"{path}: the hub gives no sha256; fetching it to hash it")
@@ -83,7 +85,16 @@ def lock_repository(
     }
     variant = {"repositories": [name], "prepared_bytes": prepared_bytes, "purpose": purpose}
     data = {"format": 1, "repositories": {name: entry}, "variants": {name: variant}}
-    Manifest.model_validate(data)
+    try:
+        Manifest.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UserError(
+            f"the hub's metadata of {repository}@{revision} makes no manifest: {where}:"
+            f" {first['msg']}",
+            "check HF_ENDPOINT; write this entry by hand if it is right",
+        ) from None
     return data
 
 

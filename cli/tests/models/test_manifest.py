@@ -82,6 +82,8 @@ def set_file(**values: Any) -> Any:
         (set_file(path=".qwen3090.json"), "hidden"),
         (set_file(path="x.part"), "unfinished"),
         (set_file(path="config.json"), "stands twice"),
+        (set_file(path="config.json/x"), "is a file and the folder of"),
+        (set_file(path="a\0b"), "a character that no file name should have"),
         (set_file(sha512="x"), "Extra inputs"),
         (lambda d: d["repositories"]["base"].update(revision="main"), "repositories.base.revision"),
         (lambda d: d["repositories"]["base"].update(files=[]), "repositories.base.files"),

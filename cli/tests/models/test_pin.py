@@ -109,5 +109,13 @@ def test_repository_without_safetensors(hub: Any) -> None:
         lock()
 
 
+@pytest.mark.parametrize("path", ["../outside.safetensors", "a\nb.safetensors"])
+def test_metadata_with_a_path_that_is_none(repository: Any, make_weights: Any, path: str) -> None:
+    repository.put(REPOSITORY, path, make_weights({"b": 10}))
+    repository.lfs.add(f"{REPOSITORY}/{path}")
+    with pytest.raises(UserError, match="makes no manifest"):
+        lock()
+
+
 def test_names() -> None:
     assert entry_name("A/Qwen3.8 27B+x") == "qwen3.8-27b-x"
