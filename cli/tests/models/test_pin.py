@@ -109,7 +109,7 @@ def test_repository_without_safetensors(hub: Any) -> None:
         lock()
 
 
-@pytest.mark.parametrize("path", ["../outside.safetensors", "a\nb.safetensors"])
+@pytest.mark.parametrize("path", ["x/../outside.safetensors", "a\nb.safetensors"])
 def test_metadata_with_a_path_that_is_none(repository: Any, make_weights: Any, path: str) -> None:
     repository.put(REPOSITORY, path, make_weights({"b": 10}))
     repository.lfs.add(f"{REPOSITORY}/{path}")
