@@ -1,4 +1,5 @@
-# The command line's tests that need neither torch nor an engine, in the environment without them.
+# The command line's tests that need neither torch nor an engine, in the environment without them
+# (set-up's tests are of the way without Nix).
 {
   callCheck,
 }:
@@ -13,8 +14,8 @@ callCheck ./run-tests.nix {
     "cli/tests/config"
     "cli/tests/lock"
     "cli/tests/patches"
+    "cli/tests/plan"
     "cli/tests/serve"
-    "cli/tests/setup"
   ];
   files = [
     "cli/tests/golden"
