@@ -1,5 +1,6 @@
 """Small promises about files: whole writes, hashes, links that fall back, atomic swaps."""
 
+import contextlib
 import ctypes
 import fcntl
 import hashlib
@@ -99,7 +100,11 @@ def publish(staged: Path, target: Path) -> None:
     """
     if not target.exists():
         staged.rename(target)
-    elif not _exchange(staged, target):
+        sync_directory(target.parent)
+        return
+    with contextlib.suppress(OSError):
+        target.chmod(target.stat().st_mode | 0o700)  # a read-only one cannot change its parent
+    if not _exchange(staged, target):
         aside = target.with_name(f".{target.name}.old")
         target.rename(aside)
         staged.rename(target)

@@ -155,3 +155,11 @@ def test_files_of_the_users_outlive_a_replaced_result(make_base, tmp_path):
     assert result.kept == tmp_path / "out.replaced-1"
     assert (result.kept / "notes.txt").read_text() == "mine"
     assert prepare.run(base, out, force=True).kept is None
+
+
+def test_a_read_only_result_is_replaced_and_nothing_is_left(make_base, tmp_path):
+    base, out = make_base(), tmp_path / "out"
+    prepare.run(base, out)
+    out.chmod(0o555)
+    assert prepare.run(base, out, head_bits=4, force=True).action == "prepared"
+    assert sorted(p.name for p in tmp_path.iterdir() if "out" in p.name) == ["out"]

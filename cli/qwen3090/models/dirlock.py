@@ -28,7 +28,7 @@ def directory_lock(
     except OSError as error:
         raise UserError(
             f"cannot make the lock {path}: {error.strerror}",
-            "give a directory you may write: --dir",
+            "give a directory you may write: --dir DIR, or QWEN3090_STATE",
         ) from None
     try:
         try:

@@ -85,6 +85,11 @@ def fetch(
         UserError: a file cannot be had; everything that arrived is kept for the next run.
     """
     repositories = manifest.select(variant)
+    if not options.deep and all(whole(store.final(n), r) for n, r in repositories.items()):
+        # Before the lock: a directory that is shared read-only serves as it is.
+        for name, repository in repositories.items():
+            say(f"{name}: whole already ({human(repository.size)} in {store.final(name)})")
+        return [store.final(name) for name in repositories]
     try:
         store.root.mkdir(parents=True, exist_ok=True)
     except OSError as error:

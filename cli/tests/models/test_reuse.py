@@ -194,3 +194,16 @@ def test_half_written_journal_line_means_hashing(world: Any) -> None:
 def test_source_that_does_not_exist(world: Any, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a directory"):
         world.fetch(sources=[tmp_path / "nothing"])
+
+
+def test_a_whole_directory_needs_no_lock(world: Any) -> None:
+    """It may be shared read-only (another user's, a mount, a store)."""
+    world.fetch()
+    lock = world.store.lock("base")
+    lock.unlink()
+    lock.mkdir()  # cannot be opened for writing, also by root
+    asked = len(world.hub.seen)
+    assert world.fetch() == world.store.final("base")
+    assert len(world.hub.seen) == asked
+    with pytest.raises(UserError, match="cannot make the lock"):
+        world.fetch(deep=True)
