@@ -177,7 +177,7 @@ def verify(
         again = command("models", "fetch", *words, "--deep")
         raise UserError(
             f"{len(bad)} of {len(findings)} files are not as the manifest says",
-            f"{again}   (fetches these files alone)",
+            f"{again}  # fetches these files alone",
         )
 
 

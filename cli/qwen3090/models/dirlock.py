@@ -38,7 +38,7 @@ def directory_lock(
             if not wait:
                 raise UserError(
                     f"process {holder} works on {path.parent} (lock {path.name})",
-                    "wait for it to end, or run without --no-wait",
+                    "wait for it to end, then run the same command again",
                 ) from None
             if on_wait:
                 on_wait(holder)

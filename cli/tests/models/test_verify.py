@@ -2,13 +2,14 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from qwen3090.models.headers import read_header
-from qwen3090.models.store import whole
+from qwen3090.models.store import MARKER, whole
 from qwen3090.models.verify import verify
 
 
@@ -104,3 +105,34 @@ def test_command_says_what_to_run_next(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["verify", "--dir", str(tmp_path), "--variant", "drafter"])
     assert result.exit_code == 1
     assert "BAD  drafter/: not fetched" in result.output
+
+
+def test_the_next_command_of_a_damaged_file_mends_it_when_pasted(
+    world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The repository is of no variant's name; the directory needs quotes."""
+    from qwen3090.commands.models import cli
+
+    data = world.manifest.model_dump(mode="json")
+    data["repositories"] = {"weights": data["repositories"]["base"]}
+    data["variants"] = {"mine": {**data["variants"]["base"], "repositories": ["weights"]}}
+    manifest = tmp_path / "my manifest.json"
+    manifest.write_text(json.dumps(data))
+    where = ["--dir", str(tmp_path / "the models"), "--manifest", str(manifest)]
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
+    run = CliRunner().invoke(cli, ["fetch", "--variant", "mine", *where])
+    assert run.exit_code == 0, run.output
+    path = tmp_path / "the models" / "weights" / world.big
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    bad = CliRunner().invoke(cli, ["verify", "--deep", *where])
+    assert bad.exit_code == 1
+    pasted = shlex.split(bad.output.split("next: ")[1], comments=True)
+    assert pasted[:2] == ["qwen3090", "models"]
+    assert CliRunner().invoke(cli, pasted[2:]).exit_code == 0
+    assert CliRunner().invoke(cli, ["verify", "--deep", *where]).exit_code == 0
+
+
+def test_a_generated_file_without_a_record_is_not_right(world: Any) -> None:
+    final = world.fetch()
+    (final / MARKER).unlink()
+    assert set(problems(world)) == {"model.safetensors.index.json"}
