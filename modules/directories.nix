@@ -17,7 +17,8 @@ in
       example = "/data/qwen3090";
       description = ''
         Directory for the model: about 20 GB fetched and 3 GB prepared. Outside `/var/lib` the
-        services run as the fixed user `qwen3090`, which then owns it.
+        services run as the fixed user `qwen3090`, which then owns it; a disk of its own must be
+        mounted there, because systemd moves directories within `/var/lib`.
       '';
     };
     directories = lib.mkOption {
