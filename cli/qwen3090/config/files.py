@@ -9,8 +9,9 @@ from qwen3090.config.model import ServeConfig
 from qwen3090.config.problems import Found
 
 
-def key_path(config: ServeConfig, environ: Mapping[str, str]) -> Path | None:
+def key_path(config: ServeConfig, environ: Mapping[str, str] | None = None) -> Path | None:
     """Return the file that holds the API key: api_key_file, or systemd's credential, or None."""
+    environ = os.environ if environ is None else environ
     if config.api_key_file is not None:
         return config.api_key_file.expanduser()
     directory = environ.get("CREDENTIALS_DIRECTORY")
@@ -36,7 +37,7 @@ def read_key(path: Path) -> str:
 
 def file_problems(config: ServeConfig, environ: Mapping[str, str] | None = None) -> Iterator[Found]:
     """Yield what is wrong with the files a configuration names."""
-    path = key_path(config, os.environ if environ is None else environ)
+    path = key_path(config, environ)
     if path is None:
         return
     make = f"install -m 600 /dev/null {path} && openssl rand -hex 32 > {path}"

@@ -106,6 +106,11 @@ class Geometry:
             source=str(directory),
         )
 
+    @staticmethod
+    def drafter_of(directory: Path) -> Drafter:
+        """Read a drafter's shape alone; see ``from_checkpoint`` for errors."""
+        return _drafter(directory)
+
     def state_bytes(self, k: int, state_element: int) -> int:
         """Return the bytes of one recurrent state of one layer with ``k`` draft tokens.
 

@@ -1,0 +1,76 @@
+"""Are the settings servable, and is the API key's file as private as ``serve`` demands?"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from qwen3090.config import ConfigError, Resolved, resolve
+from qwen3090.config.files import file_problems, key_path
+from qwen3090.verify.report import Finding, Status
+
+SHOW = "qwen3090 config show"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user named on the command line of ``verify``.
+
+    Attributes:
+        profile: whose settings to check; None takes the default's.
+        config_file: TOML file with settings, or None.
+        sets: ``key=value`` texts.
+        model, drafter: directories that must be checked; None leaves it to the profile.
+    """
+
+    profile: str | None = None
+    config_file: Path | None = None
+    sets: Sequence[str] = ()
+    model: Path | None = None
+    drafter: Path | None = None
+
+    @property
+    def served(self) -> bool:
+        """Whether a server was named, so that its own model and drafter count too."""
+        return self.profile is not None or self.config_file is not None or bool(self.sets)
+
+    def resolve(self) -> Resolved:
+        """Return the settings.
+
+        Raises:
+            ConfigError: they cannot be read.
+        """
+        sets = list(self.sets)
+        sets += [f"model={self.model}"] if self.model is not None else []
+        sets += [f"drafter={self.drafter}"] if self.drafter is not None else []
+        return resolve(self.profile, config_file=self.config_file, sets=sets)
+
+
+def check_settings(asked: Asked) -> tuple[Resolved | None, list[Finding]]:
+    """Return the settings (None when they cannot be read) and what was found about them."""
+    try:
+        resolved = asked.resolve()
+    except ConfigError as error:
+        return None, [
+            Finding("settings", Status.FAIL, _text(item.where, item.text), item.next_step or SHOW)
+            for item in error.problems
+        ]
+    wrong = [
+        Finding("settings", Status.FAIL, _text(item.where, item.text), item.next_step or SHOW)
+        for item in resolved.problems
+    ]
+    good = [Finding("settings", Status.PASS, f"profile {resolved.profile} can be served")]
+    return resolved, [*(wrong or good), *_key(resolved)]
+
+
+def _key(resolved: Resolved) -> Iterator[Finding]:
+    path = key_path(resolved.config)
+    problems = list(file_problems(resolved.config))
+    for item in problems:
+        yield Finding("settings.key", Status.FAIL, item.text, item.next_step)
+    if not problems:
+        found = f"{path}: one key, not readable by others" if path else "none: loopback only"
+        yield Finding("settings.key", Status.PASS, found)
+
+
+def _text(where: str, text: str) -> str:
+    return f"{where}: {text}" if where else text
