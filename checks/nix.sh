@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 extent=${1:-light}
 system=x86_64-linux
-heavy=" imports closure needed model-prepared tests-prepare tests-ops "
+heavy=" imports closure kernels needed model-prepared tests-prepare tests-ops "
 
 fail() { # fail PROBLEM NEXT-STEP
   printf 'error: %s\n  next: %s\n' "$1" "$2" >&2
@@ -118,7 +118,9 @@ for name in $names; do
   printf '   %-22s %4d s\n' "$name" $((SECONDS - start))
   built=$((built + 1))
 done
-for name in container ops qwen3090-cli vllm; do
+packages="ops qwen3090-cli vllm"
+if [ "$extent" = full ]; then packages+=" python-env qwen3090 qwen3090-cpu container"; fi
+for name in $packages; do
   quietly nix build --no-link -L "path:$tree#packages.$system.$name" "${on[@]}" || fail "the package '$name' failed" \
     "nix build -L .#$name"
 done

@@ -25,6 +25,7 @@ in
   # These need the whole environment (8 GB).
   imports = scope.env;
   closure = check ../checks/nix/closure.nix;
+  kernels = check ../checks/nix/kernels.nix;
   needed = check ../checks/nix/needed.nix;
   model-prepared = check ../checks/nix/model-prepared.nix;
   tests-prepare = check ../checks/nix/tests-prepare.nix;
