@@ -188,7 +188,7 @@ class ServeConfig(BaseModel):
         20, ge=1, description="Seconds beyond shutdown_timeout until the engine is killed."
     )
     health_interval: Float = Field(
-        5.0, gt=0, description="Seconds between two health requests of the supervisor."
+        5.0, gt=0, le=3600, description="Seconds between two health requests of the supervisor."
     )
     engine: EngineSection = Field(
         default_factory=lambda: EngineSection.model_validate({}), description="The engine process."

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from qwen3090.config.derive import MAX_GRAPH, largest_graph
 from qwen3090.config.engine_rules import engine_problems
@@ -23,6 +24,23 @@ DFLASH2_BLOCK = 8
 Rule = Callable[[ServeConfig], Iterator[Found]]
 
 
+def _texts(c: ServeConfig) -> Iterator[Found]:
+    values: dict[str, object] = c.model_dump(exclude={"engine"})
+    values |= {f"engine.{key}": value for key, value in c.engine.model_dump().items()}
+    for key, value in values.items():
+        if any("\0" in text for text in _strings(value)):
+            yield Found((key,), f"{key} holds a NUL byte", f"take it out of {key}")
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, dict):
+        yield from (text for pair in value.items() for text in pair)
+    elif isinstance(value, tuple | list):
+        yield from (str(item) for item in value)
+
+
 def _model(c: ServeConfig) -> Iterator[Found]:
     if c.model is None:
         text = "model is not set: the directory of the prepared checkpoint"
@@ -36,12 +54,9 @@ def _model(c: ServeConfig) -> Iterator[Found]:
     if word and c.speculation == "mtp":
         text = f"model = {c.model}: vLLM would take '{word}' in the path for the drafting method"
         yield Found(("model",), text, f"rename the directory, or link to it: ln -s {c.model} NAME")
-    if any(char.isspace() for char in c.served_name):
-        yield Found(
-            ("served_name",),
-            f"served_name = {c.served_name!r}: no spaces",
-            "--set served_name=NAME",
-        )
+    if any(char.isspace() for char in c.served_name) or c.served_name.startswith("-"):
+        text = f"served_name = {c.served_name!r}: no spaces, and no '-' at the beginning"
+        yield Found(("served_name",), text, "--set served_name=NAME")
 
 
 def _sizes(c: ServeConfig) -> Iterator[Found]:
@@ -65,6 +80,11 @@ def _graphs(c: ServeConfig) -> Iterator[Found]:
     if c.device != "cuda" or c.eager or c.graph_sizes is None:
         return
     largest, one = largest_graph(c.model_dump()), (c.draft_tokens or 0) + 1
+    sizes = (c.graph_sizes,) if isinstance(c.graph_sizes, int) else c.graph_sizes
+    if any(size < 1 for size in sizes):
+        text = f"graph_sizes = {c.graph_sizes}: a graph has 1 token or more"
+        yield Found(("graph_sizes",), text, f"--set graph_sizes={c.seats * one}")
+        return
     limit = min(MAX_GRAPH, c.max_batched_tokens)
     if largest < one:
         text = f"graph_sizes = {largest}: a step has {one} tokens or more, none would use a graph"
@@ -173,6 +193,7 @@ def _exposure(c: ServeConfig) -> Iterator[Found]:
 
 
 RULES: tuple[Rule, ...] = (
+    _texts,
     _model,
     _sizes,
     _graphs,

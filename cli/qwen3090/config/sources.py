@@ -53,8 +53,18 @@ class Layer:
             return
         elif key == "profile":
             self.profile = Given(str(value), where)
+        elif key in PATHS and isinstance(value, str):
+            self.values[key] = Given(_home(value.strip()), where)
         else:
             self.values[key] = Given(value, where)
+
+
+def _home(path: str) -> str:
+    """Return a path with ``~`` written out: shells leave it in ``--set model=~/x``."""
+    try:
+        return str(Path(path).expanduser()) if path.startswith("~") else path
+    except RuntimeError:  # no such user
+        return path
 
 
 def from_table(name: str, table: Mapping[str, Any], where: str) -> Layer:
@@ -72,7 +82,7 @@ def from_file(path: Path) -> Layer:
         ConfigError: the file is missing, unreadable or no TOML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # Windows editors write a mark at the start
         table = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -85,7 +95,7 @@ def from_file(path: Path) -> Layer:
     layer = Layer("file")
     for key, value in _flatten(table):
         if key in PATHS and isinstance(value, str) and value.strip():
-            value = str(path.parent / Path(value).expanduser())
+            value = str(path.parent / _home(value.strip()))
         layer.put(key, value, _where(path, text, key))
     return layer
 
@@ -131,7 +141,7 @@ def _flatten(table: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 def _where(path: Path, text: str, key: str) -> str:
     """Return ``file:line`` of a key, or the file when the line is not found."""
     last = re.escape(key.rsplit(".", 1)[-1])
-    pattern = re.compile(rf"\s*(?:\[?engine\.)?[\"']?{last}[\"']?\s*[=\].]")
+    pattern = re.compile(rf"\s*\[*(?:engine\.)?[\"']?{last}[\"']?\s*[=\].]")
     for number, line in enumerate(text.splitlines(), start=1):
         if pattern.match(line):
             return f"{path}:{number}"

@@ -72,7 +72,16 @@ def parse_table(value: object) -> object:
         value = json.loads(value)
     if not isinstance(value, Mapping):
         raise ValueError('expected a table, for example {"NAME": "value"}')
-    return {str(k): str(v) for k, v in value.items()}
+    return {str(k): _variable(str(k), v) for k, v in value.items()}
+
+
+def _variable(name: str, value: object) -> str:
+    """Return the text of one environment variable; a boolean is 1 or 0, as programs read it."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ValueError(f"{name} must be text, a number or a boolean")
 
 
 def parse_sizes(value: object) -> object:

@@ -10,12 +10,15 @@ from qwen3090.serve.render import Launch
 
 
 def as_shell(launch: Launch, key_file: Path | None) -> str:
-    """Return one ``env`` command, a flag a line; the key is read from its file when it runs."""
-    lines = ["env"]
-    lines += [f"-u {shlex.quote(name)}" for name in launch.removed]
+    """Return one ``env`` command, a flag a line; the key is read from its file when it runs.
+
+    The key stands before ``env``: an assignment of the shell's is never in an argument list.
+    """
+    key = f'VLLM_API_KEY="$(cat {shlex.quote(str(key_file))})" ' if key_file is not None else ""
+    lines = [f"{key}env"]
+    dropped = [name for name in launch.removed if not (key and name == "VLLM_API_KEY")]
+    lines += [f"-u {shlex.quote(name)}" for name in dropped]
     lines += [f"{name}={shlex.quote(value)}" for name, value in launch.environment.items()]
-    if key_file is not None:
-        lines.append(f'VLLM_API_KEY="$(cat {shlex.quote(str(key_file))})"')
     lines += _flag_lines(launch.argv)
     return " \\\n  ".join(lines)
 

@@ -55,7 +55,7 @@ def render(
         cuda_home: CUDA toolkit that FlashInfer compiles with; its compiler is put on PATH, since
             vLLM takes FlashInfer for absent otherwise. None leaves CUDA_HOME and PATH alone.
     """
-    argv = [*_command(config), str(config.model), *_flags(config), *config.engine.args]
+    argv = [*_command(config), _path(config.model), *_flags(config), *config.engine.args]
     environment = _environment(config) | _toolkit(cuda_home, inherited) | config.engine.env
     removed = tuple(sorted(name for name in inherited if _dropped(name, environment)))
     return Launch(tuple(argv), dict(sorted(environment.items())), removed)
@@ -133,7 +133,7 @@ def _speculation(c: ServeConfig) -> dict[str, Any]:
         "rejection_sample_method": c.rejection_sampling,
     }
     if c.speculation == "dflash2":
-        found["model"] = str(c.drafter)
+        found["model"] = _path(c.drafter)
         found["attention_backend"] = c.drafter_attention_backend
     if c.drafter_kv_format not in (None, c.kv_format):
         found["kv_cache_dtype"] = CACHE_TYPES[c.drafter_kv_format]
@@ -171,6 +171,11 @@ def _dropped(name: str, environment: Mapping[str, str]) -> bool:
         return True
     foreign = name.startswith("VLLM_") and not name.startswith(PASSED_ON)
     return foreign and name not in environment
+
+
+def _path(path: Path | None) -> str:
+    """Return a directory as vLLM takes it for nothing else: no flag, no name of a hub's model."""
+    return str(path.absolute() if path is not None else path)
 
 
 def _json(value: Any) -> str:

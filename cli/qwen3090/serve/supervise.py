@@ -1,7 +1,9 @@
 """Runs one engine from start to stop: readiness, watchdog, signals, draining, exit status."""
 
+import contextlib
 import os
 import queue
+import select
 import signal
 import sys
 import threading
@@ -20,6 +22,7 @@ from qwen3090.serve.render import Launch
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 TICK = 0.5
+WRITE_SECONDS = 1.0  # for a reader of our output that is slow
 
 
 @dataclass
@@ -184,5 +187,12 @@ def describe(status: int) -> str:
 
 
 def say(text: str) -> None:
-    """Print a line of ours on standard error."""
-    os.write(sys.stderr.fileno(), f"qwen3090: {text}\n".encode())
+    """Print a line of ours on standard error.
+
+    A reader that is gone (``| head``, a closed terminal) or has stopped reading loses the line; it
+    must neither end the server nor keep it from being stopped.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        error = sys.stderr.fileno()
+        if select.select([], [error], [], WRITE_SECONDS)[1]:
+            os.write(error, f"qwen3090: {text}\n".encode())

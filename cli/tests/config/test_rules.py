@@ -199,3 +199,61 @@ def test_the_key_file(tmp_path: Path, content: str | None, mode: int, text: str)
     else:
         assert text in found[0].text
         assert str(path) in found[0].next_step
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ("--ho 0.0.0.0", "belongs to the setting host"),
+        ("--po=1", "belongs to the setting port"),
+        ("--compilation-config.mode 3", "belongs to the setting graph_sizes"),
+        ("-cc.mode=3", "belongs to the setting graph_sizes"),
+        ("--speculative_config.method=mtp", "belongs to the setting speculation"),
+        ("--config other.yaml", "is refused: it would hide flags"),
+        ("--uds /run/socket", "is refused: the supervisor asks"),
+        ("--ssl-keyfile k", "reverse proxy"),
+        ("--block-size 32", "memory plan would not hold"),
+        ("-ac.backend=FLASH_ATTN", "is refused: attention_backend"),
+    ],
+)
+def test_no_spelling_of_a_flag_slips_past_its_setting(args: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve("fast", sets=[f"engine.args={args}"], environ={}).require()
+    assert says in caught.value.message
+
+
+@pytest.mark.parametrize("args", ["--middleware m.f", "--seed 3", "-tp 1", "--max-log-len=9"])
+def test_other_flags_pass(args: str) -> None:
+    resolve("fast", sets=[f"engine.args={args}"], environ={}).require()
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ('engine.env={"A;touch x": "1"}', "'A;touch x' is not a variable's name"),
+        ('engine.env={"": "1"}', "'' is not a variable's name"),
+        ('engine.env={"A=B": "1"}', "'A=B' is not a variable's name"),
+        ('engine.env={"A": "x\\u0000y"}', "engine.env holds a NUL byte"),
+        ("served_name=a\0b", "served_name holds a NUL byte"),
+        ("served_name=--host=0.0.0.0", "no '-' at the beginning"),
+        ("graph_sizes=[-3, 64]", "1 token or more"),
+        ("graph_sizes=0", "1 token or more"),
+    ],
+)
+def test_what_no_process_can_be_started_with(setting: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve("fast", sets=[setting], environ={}).require()
+    assert says in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "setting", ["health_interval=inf", "health_interval=1e12", 'engine.env={"A": [1]}']
+)
+def test_values_that_no_clock_or_variable_holds(setting: str) -> None:
+    with pytest.raises(ConfigError):
+        resolve("fast", sets=[setting], environ={})
+
+
+def test_a_boolean_variable_is_1_or_0() -> None:
+    config = resolve("fast", sets=['engine.env={"A": true, "B": 2}'], environ={}).require()
+    assert config.engine.env == {"A": "1", "B": "2"}

@@ -241,3 +241,30 @@ def test_every_variable_the_project_reads_is_known() -> None:
 )
 def test_the_drafters_format_gives_way_to_the_models(change: str, drafter: str) -> None:
     assert get("fast", *change.split()).config.drafter_kv_format == drafter
+
+
+def test_a_mark_of_windows_editors_is_no_error(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_bytes(b"\xef\xbb\xbfseats = 2\r\n")
+    assert resolve(config_file=file, environ={}).config.seats == 2
+
+
+def test_home_is_written_out_for_every_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file = tmp_path / "c.toml"
+    file.write_text('drafter = "~/d"\n')
+    found = resolve(
+        config_file=file, sets=["model=~/m"], environ={"QWEN3090_API_KEY_FILE": "~/k"}
+    ).config
+    assert (found.model, found.drafter) == (tmp_path / "m", tmp_path / "d")
+    assert found.api_key_file == tmp_path / "k"
+
+
+def test_an_unknown_table_is_found_by_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("seats = 2\n[foo]\na = 1\n")
+    with pytest.raises(ConfigError) as caught:
+        resolve(config_file=file, environ={})
+    assert f"{file}:2" in caught.value.message

@@ -1,11 +1,10 @@
-env \
+VLLM_API_KEY="$(cat /run/key)" env \
   DO_NOT_TRACK=1 \
   HF_HUB_OFFLINE=1 \
   TORCHDYNAMO_DISABLE=1 \
   VLLM_NO_USAGE_STATS=1 \
   VLLM_PLUGINS=qwen3090 \
   VLLM_USE_V2_MODEL_RUNNER=0 \
-  VLLM_API_KEY="$(cat /run/key)" \
   python -m vllm.entrypoints.openai.api_server \
   --model /models/target \
   --served-model-name qwen3.8-27b \

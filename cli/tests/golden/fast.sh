@@ -1,4 +1,4 @@
-env \
+VLLM_API_KEY="$(cat /run/key)" env \
   DO_NOT_TRACK=1 \
   FLASHINFER_DISABLE_VERSION_CHECK=1 \
   HF_HUB_OFFLINE=1 \
@@ -7,7 +7,6 @@ env \
   VLLM_PLUGINS=qwen3090 \
   VLLM_USE_FLASHINFER_SAMPLER=0 \
   VLLM_USE_V2_MODEL_RUNNER=1 \
-  VLLM_API_KEY="$(cat /run/key)" \
   python -m vllm.entrypoints.cli.main serve /models/target \
   --served-model-name qwen3.8-27b \
   --host 127.0.0.1 \

@@ -75,8 +75,9 @@ def main() -> None:
     note("engine")
     note("argv", json.dumps(sys.argv[1:]))
     note("env", json.dumps(dict(os.environ)))
-    print("stub: starting", flush=True)
-    print("stub: a line on stderr \x1b[31min colour\x1b[0m", file=sys.stderr, flush=True)
+    # Whole lines in one write: with PYTHONUNBUFFERED print would write the line's end apart.
+    os.write(1, b"stub: starting\n")
+    os.write(2, b"stub: a line on stderr \x1b[31min colour\x1b[0m\n")
     if MODE == "dies-at-start":
         raise SystemExit(7)
     if MODE == "plugin":

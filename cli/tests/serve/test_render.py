@@ -118,10 +118,12 @@ def test_the_shell_text_runs_as_printed(tmp_path: Path) -> None:
     code = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ)]))"
     (tmp_path / "key").write_text("the-key\n")
     command = json.dumps([sys.executable, "-c", code])
-    inherited = {"VLLM_STRAY": "1"}
+    inherited = {"VLLM_STRAY": "1", "VLLM_API_KEY": "stray"}
     found = launch("fast", f"engine.command={command}", "served_name=it's", inherited=inherited)
     text = as_shell(found, tmp_path / "key")
     assert "the-key" not in text
+    # An argument of env could be read by every user.
+    assert text.index("VLLM_API_KEY=") < text.index("env ")
     done = subprocess.run(
         ["bash", "-c", text], env=os.environ | inherited, capture_output=True, check=True
     )
@@ -174,3 +176,9 @@ print(json.dumps(found))
         assert str(parsed["kv_cache_memory_bytes"]) == value(found, "--kv-cache-memory-bytes")
         assert parsed["kv_cache_dtype"] == value(found, "--kv-cache-dtype")
         assert parsed["shutdown_timeout"] == 30
+
+
+def test_a_relative_directory_is_no_flag() -> None:
+    found = launch("fast", "model=--trust-remote-code", "drafter=d")
+    assert found.argv[found.argv.index("serve") + 1] == str(Path.cwd() / "--trust-remote-code")
+    assert f'"model":"{Path.cwd() / "d"}"' in " ".join(found.argv)
