@@ -6,9 +6,11 @@
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from click.testing import CliRunner
+from pages import PARTS, page
 from qwen3090.main import COMMANDS, cli
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,6 +54,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/commands.md": command_reference,
     "docs/reference/settings.md": settings_reference,
     "nix/settings.json": settings_schema,
+    **{name: partial(page, name) for name in PARTS},
 }
 
 
