@@ -56,6 +56,7 @@ def _geometry(found: Settings, model: Path | None, drafter: Path | None) -> Geom
     "--contexts", multiple=True, callback=_contexts, help="Lengths to count resident requests for."
 )
 @click.option("--vram", type=click.IntRange(1), help="Bytes of the card [default: nvidia-smi's].")
+@click.option("--strict", is_flag=True, help="Exit 66 also for settings that cannot run.")
 @click.option("--json", "json_output", is_flag=True, help="Print JSON.")
 def cli(
     profile: str | None,
@@ -65,6 +66,7 @@ def cli(
     sets: tuple[str, ...],
     contexts: tuple[int, ...],
     vram: int | None,
+    strict: bool,
     json_output: bool,
 ) -> None:
     """Print the memory plan of PROFILE (default: fast). Nothing is started.
@@ -86,5 +88,5 @@ def cli(
         items = budget(inputs, weights, pool, card)
     plan = compute(inputs, geometry, contexts=contexts, pool_bytes=pool)
     click.echo((as_json if json_output else as_text)(plan, found.profile, items))
-    if not plan.fits:
+    if not plan.fits or (strict and plan.problems):
         raise SystemExit(PLAN_DOES_NOT_FIT)

@@ -82,7 +82,8 @@ def cli(
     # The plan needs no file and refuses what cannot run: before the download, not after it.
     click.echo(f"\n== plan: qwen3090 plan {shlex.join(settings)}")
     sys.stdout.flush()
-    code = subprocess.run([sys.executable, "-m", "qwen3090", "plan", *settings]).returncode
+    plan = [sys.executable, "-m", "qwen3090", "plan", *settings, "--strict"]
+    code = subprocess.run(plan).returncode
     if code:
         raise UserError(
             "with these settings the server cannot run; nothing was fetched",

@@ -67,11 +67,8 @@ class PlanInput:
         self._one_of("state_dtype", tuple(STATE_BYTES))
         self._one_of("kv_groups", GROUPINGS)
         self._one_of("device", DEVICES)
-        if self.speculation != "none" and self.draft_tokens < 1:
-            raise UserError(
-                f"draft_tokens is {self.draft_tokens} with speculation '{self.speculation}'",
-                "set draft_tokens to at least 1, or speculation to none",
-            )
+        if self.draft_tokens < 0:
+            raise UserError(f"draft_tokens is {self.draft_tokens}", "set draft_tokens to 0 or more")
         if self.kv_bytes is None and self.device == "cpu":
             raise UserError(
                 "kv_bytes is unset on the CPU, where the pool has no other measure",

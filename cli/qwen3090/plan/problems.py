@@ -133,6 +133,13 @@ def _format(key: str, fmt: KVFormat, backend: str, device: str) -> Iterator[Prob
 
 
 def _drafting(inputs: PlanInput, geometry: Geometry) -> Iterator[Problem]:
+    if inputs.speculation != "none" and inputs.k == 0:
+        yield Problem(
+            "draft_tokens",
+            f"speculation is {inputs.speculation}, and nothing is drafted "
+            "(config/speculative.py, num_speculative_tokens)",
+            "set draft_tokens to at least 1, or speculation to none",
+        )
     if inputs.speculation == "mtp" and inputs.drafter_format != inputs.target_format:
         yield Problem(
             "drafter_kv_format",

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from qwen3090.config.model import keys
+from qwen3090.config.problems import ConfigError, Problem, nearest
 from qwen3090.plan.formats import FORMATS, KVARN
-from qwen3090.plan.inputs import PlanInput
+from qwen3090.plan.inputs import GROUPINGS, PlanInput
 from qwen3090.serve.plan_gate import plan_input
 
 _PLAN_ONLY = ("kv_groups",)
@@ -58,6 +60,10 @@ def plan_settings(
     own: dict[str, Any] = {}
     for text in sets:
         key, _, value = (part.strip() for part in text.partition("="))
+        if key in _PLAN_ONLY and not value:
+            own.pop(key, None)
+            continue
+        _check_own(key, value)
         if key in _PLAN_ONLY or (key in _FORMAT_KEYS and value not in _SERVED and _known(value)):
             own[key] = value
         else:
@@ -77,6 +83,20 @@ def plan_settings(
         config.model if _named(origins["model"]) else None,
         config.drafter if _named(origins["drafter"]) else None,
     )
+
+
+def _check_own(key: str, value: str) -> None:
+    """Refuse a value or a near miss of the settings that only plans have."""
+    if key == "kv_groups" and value not in GROUPINGS:
+        raise ConfigError(
+            [Problem(f"kv_groups = {value!r}", f"kv_groups = {' | '.join(GROUPINGS)}", "--set")]
+        )
+    if key not in keys() and nearest(key, (*keys(), *_PLAN_ONLY)) in _PLAN_ONLY:
+        near = nearest(key, _PLAN_ONLY)
+        if key != near:
+            raise ConfigError(
+                [Problem(f"unknown setting '{key}'", f"did you mean '{near}'?", "--set")]
+            )
 
 
 def _named(origin: str) -> bool:

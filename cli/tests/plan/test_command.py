@@ -115,9 +115,10 @@ def test_a_checkpoint_is_read(tmp_path: Path) -> None:
     [
         (["fsat"], "fast"),
         (sets(contxt=3), "context"),
-        (sets(kv_groups="other"), "kv_groups is 'other'"),
+        (sets(kv_groups="other"), "kv_groups = 'other'"),
+        (sets(kv_group="stock"), "did you mean 'kv_groups'?"),
         (sets(kv_format="int3"), "int3"),
-        (sets(draft_tokens=0), "draft_tokens is 0"),
+        (sets(draft_tokens=-1), "draft_tokens = '-1'"),
         (["demo"], "--model DIR"),
         (["--model", "nowhere"], "--drafter"),
         (["--drafter", "nowhere"], "--model"),
@@ -127,6 +128,26 @@ def test_bad_input_names_the_value(arguments: list[str], text: str) -> None:
     result = run(*arguments)
     assert result.exit_code not in (0, PLAN_DOES_NOT_FIT)
     assert text in result.output
+
+
+def test_an_empty_value_of_a_plans_own_setting_is_unset() -> None:
+    found = json.loads(run("--json", *sets(kv_groups="")).output)
+    assert found["inputs"]["kv_groups"] == "hybrid"
+
+
+def test_no_drafts_is_a_problem_and_still_has_figures() -> None:
+    found = json.loads(run("--json", *sets(draft_tokens=0)).output)
+    assert found["state_bytes"] == 1_634_304
+    assert [item["key"] for item in found["problems"]] == ["draft_tokens"]
+
+
+def test_strict_refuses_what_fits_and_cannot_run() -> None:
+    cannot = sets(kv_format="int8", attention_backend="FLASH_ATTN")
+    assert run(*cannot).exit_code == 0
+    result = run("--strict", *cannot)
+    assert result.exit_code == PLAN_DOES_NOT_FIT
+    assert "cannot run" in result.output
+    assert run("--strict").exit_code == 0
 
 
 def test_neither_torch_nor_vllm_is_imported() -> None:
