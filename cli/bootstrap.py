@@ -7,10 +7,12 @@ command itself needs, then the three packages as editable installs; all else is 
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +33,19 @@ def fingerprint() -> str:
     """Return what decides whether the editable installs are still right."""
     texts = [(ROOT / folder / "pyproject.toml").read_bytes() for folder in PACKAGES.values()]
     return hashlib.sha256(b"\0".join([str(ROOT).encode(), *texts])).hexdigest()
+
+
+def check_complete(chosen: list[wheelfile.Wheel]) -> None:
+    """Check that the lock has every package that the command itself imports.
+
+    Raises:
+        SetupError: one is missing.
+    """
+    rows = tomllib.loads((ROOT / "cli/pyproject.toml").read_text(encoding="utf-8"))
+    names = [re.split(r"[^\w.-]", row, maxsplit=1)[0] for row in rows["project"]["dependencies"]]
+    have = {wheel.project for wheel in chosen}
+    if missing := [name for name in names if wheelfile.normalise(name) not in have]:
+        raise SetupError(f"nix/wheels.json has no {', '.join(missing)}", "git diff nix/wheels.json")
 
 
 def install_packages(machine: Machine, site: Path) -> None:
@@ -67,6 +82,7 @@ def main() -> int:
         wheels = wheelfile.read(ROOT / "nix/wheels.json")
         chosen = wheelfile.select(wheels, machine.python, ["cli", "build"])
         machine.check_glibc(chosen)
+        check_complete(chosen)
         site = Path(sysconfig.get_paths()["purelib"])
         environment = Environment(machine.prefix, site)
         with environment.alone(say):

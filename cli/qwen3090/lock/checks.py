@@ -6,19 +6,26 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from qwen3090.lock.pins import Inputs
-from qwen3090.lock.wheelfile import LockError, Wheel, normalise, parse, select
+from qwen3090.lock.wheelfile import LockError, Wheel, content, normalise, parse, select
 
 _TOOLKIT_PREFIXES = ("nvidia-", "cuda-")
 GROUPS = ("build", "cli", "cubins", "dev", "engine", "engine-cpu", "engine-cuda", "prepare")
 
 
 def stale(document: dict[str, Any], inputs: Inputs) -> list[str]:
-    """Return a finding when the inputs changed after the lock was made."""
-    if document.get("pins") == inputs.digest:
-        return []
-    return [
-        "wheels.json is stale, pins.json or a package's requirements changed: run `qwen3090 lock`"
-    ]
+    """Return a finding when the inputs changed after the lock was made, or the lock itself did."""
+    findings = []
+    if document.get("pins") != inputs.digest:
+        findings.append(
+            "wheels.json is stale, pins.json or a package's requirements changed: "
+            "run `qwen3090 lock`"
+        )
+    if document.get("content") != content(document):
+        findings.append(
+            "wheels.json was edited after it was made: git checkout nix/wheels.json, "
+            "or run `qwen3090 lock`"
+        )
+    return findings
 
 
 def structure(document: dict[str, Any], inputs: Inputs) -> list[str]:

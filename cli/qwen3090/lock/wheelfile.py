@@ -138,12 +138,17 @@ def read(path: Path) -> list[Wheel]:
 
 def dump(head: dict[str, Any], wheels: Iterable[Wheel]) -> str:
     """Return the text of wheels.json: ``head``, then one wheel a line, sorted, for small diffs."""
-    rows = []
-    for wheel in sorted(wheels, key=lambda w: (w.project, w.file)):
-        row = {k: v for k, v in asdict(wheel).items() if v != ""}
-        rows.append("    " + json.dumps(row, ensure_ascii=False))
-    text = json.dumps(head, indent=2, ensure_ascii=False)
+    ordered = sorted(wheels, key=lambda w: (w.project, w.file))
+    entries = [{k: v for k, v in asdict(wheel).items() if v != ""} for wheel in ordered]
+    rows = ["    " + json.dumps(entry, ensure_ascii=False) for entry in entries]
+    whole = head | {"content": content(head | {"wheels": entries})}
+    text = json.dumps(whole, indent=2, ensure_ascii=False)
     return text.removesuffix("\n}") + ',\n  "wheels": [\n' + ",\n".join(rows) + "\n  ]\n}\n"
+
+
+def content(document: dict[str, Any]) -> str:
+    """Return the sha256 over a lock document, without the field that keeps it."""
+    return digest({k: v for k, v in document.items() if k != "content"})
 
 
 def select(wheels: Iterable[Wheel], python: str, groups: Sequence[str]) -> list[Wheel]:
