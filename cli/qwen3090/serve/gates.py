@@ -92,6 +92,20 @@ def check_installation() -> None:
         raise _not_as_pinned("vLLM would not find the plugin: qwen3090-ops is not installed")
 
 
+def check_toolkit(config: ServeConfig) -> None:
+    """Refuse a GPU engine without the pinned compiler and headers (ENGINE_NOT_AS_PINNED).
+
+    FlashInfer builds kernels at the first start; without them vLLM silently takes a slower path.
+    """
+    from qwen3090.verify.cuda import check_cuda
+    from qwen3090.verify.report import Status
+
+    if config.device == "cuda":
+        finding = check_cuda()
+        if finding.status is Status.FAIL:
+            raise _not_as_pinned(finding.detail, finding.next)
+
+
 def _not_as_pinned(problem: str, next_step: str = "") -> UserError:
     return UserError(
         problem, next_step or "qwen3090 setup", exit_code=exit_codes.ENGINE_NOT_AS_PINNED
@@ -107,6 +121,7 @@ def pass_all(config: ServeConfig, environ: Mapping[str, str]) -> list[str]:
         lines.append("engine.command is set: patches and plugin are not checked")
     else:
         check_installation()
+        check_toolkit(config)
     if config.device == "cuda":
         lines.append(check_gpu(config, environ))
     return lines

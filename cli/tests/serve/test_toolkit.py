@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from qwen3090.config import resolve
 from qwen3090.config.model import ServeConfig
-from qwen3090.serve.gates import cuda_home
+from qwen3090.data import load_json
+from qwen3090.errors import UserError
+from qwen3090.serve import exit_codes
+from qwen3090.serve.gates import check_toolkit, cuda_home
 from qwen3090.serve.render import render
 
 PLACES = ["model=/models/target", "drafter=/models/drafter"]
@@ -42,3 +45,18 @@ def test_none_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", "/opt/cuda")
     demo = resolve("demo", sets=["model=/models/target"], environ={}).require()
     assert cuda_home(demo) is None
+
+
+def test_a_toolkit_without_curands_header_is_refused(
+    fast: ServeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in load_json("pins.json")["cuda"]["files"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    check_toolkit(fast)
+    (tmp_path / "include/curand_kernel.h").unlink()
+    with pytest.raises(UserError) as caught:
+        check_toolkit(fast)
+    assert "curand_kernel.h" in caught.value.message
+    assert caught.value.exit_code == exit_codes.ENGINE_NOT_AS_PINNED
