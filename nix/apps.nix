@@ -40,6 +40,8 @@ lib.mapAttrs' serve onGpu
 // lib.mapAttrs (name: run packages.qwen3090 name [ name ]) commands
 // {
   default = described "The command qwen3090" (lib.getExe packages.qwen3090);
+  # The package is the script itself, not a folder with bin/.
+  container = described "Write the OCI image to standard output, for docker load" "${packages.container}";
   demo = run packages.qwen3090-cpu "demo" [
     "demo"
   ] "Make, prepare, serve and ask a tiny checkpoint on the CPU";

@@ -26,7 +26,7 @@ def expected(profiles: Path) -> dict[str, list[str]]:
     serve = [f"serve-{n}" for n, p in table.items() if p.get("device", "cuda") == "cuda"]
     return {
         "packages": PACKAGES,
-        "apps": [*serve, "default", "demo", "plan", "prepare", "verify"],
+        "apps": [*serve, "container", "default", "demo", "plan", "prepare", "verify"],
         "devShells": ["default"],
         **SINGLE,
     }
