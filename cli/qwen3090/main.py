@@ -1,11 +1,13 @@
 """The click group. Commands load on use: ``--help`` and ``plan`` stay fast and torch-free."""
 
 import importlib
+import sys
 from difflib import get_close_matches
 
 import click
 
 from qwen3090 import __version__
+from qwen3090.errors import UserError
 
 # Command name -> module below qwen3090.commands; each module defines ``cli``.
 COMMANDS = {
@@ -59,4 +61,13 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the ``qwen3090`` script."""
-    cli(prog_name="qwen3090")
+    try:
+        cli(prog_name="qwen3090")
+    except ModuleNotFoundError as error:
+        # The command is there before the locked packages are, and after a set-up that was stopped.
+        name = (error.name or "a module").partition(".")[0]
+        if name == "qwen3090":
+            raise
+        problem = UserError(f"{name} is not installed in {sys.prefix}", "qwen3090 setup")
+        problem.show()
+        raise SystemExit(problem.exit_code) from None

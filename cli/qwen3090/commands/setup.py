@@ -8,7 +8,7 @@ import click
     "--engine",
     "chosen",
     type=click.Choice(["cpu", "cuda"]),
-    help="Default: cuda when an NVIDIA driver is there, else cpu.",
+    help="Default: the installed one; else cuda when an NVIDIA driver is there, else cpu.",
 )
 @click.option("--dev", is_flag=True, help="Also the tools of 'make check'.")
 @click.option("--cubins", is_flag=True, help="Also FlashInfer's kernels for other GPUs (1.9 GB).")
@@ -21,15 +21,18 @@ def cli(chosen: str | None, dev: bool, cubins: bool, repair: bool, check: bool) 
     """
     from qwen3090.setup.engine import Engine, detect
     from qwen3090.setup.run import Options, Setup, python_line
+    from qwen3090.verify.environment import engine_kind, installed_versions
 
-    engine: Engine = "cuda" if (chosen or detect()) == "cuda" else "cpu"
+    kind = chosen or engine_kind(installed_versions()) or detect()
+    engine: Engine = "cuda" if kind == "cuda" else "cpu"
     setup = Setup(Options(engine, dev, cubins, repair), click.echo)
     if check:
         findings = setup.findings()
         for finding in findings:
             click.echo(f"error: {finding}", err=True)
         if findings:
-            click.echo("  next: qwen3090 setup", err=True)
+            cure = f"qwen3090 setup --engine {engine}{' --repair' if setup.damaged else ''}"
+            click.echo(f"  next: {cure}", err=True)
             raise click.exceptions.Exit(1)
     else:
         setup.run()

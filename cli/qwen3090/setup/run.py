@@ -52,6 +52,7 @@ class Setup:
         self.environment = Environment(self.machine.prefix, self.site)
         self.pins = load_json("pins.json")
         self.wheels = self._wheels()
+        self.damaged = False  # set by findings: only --repair mends vLLM's files
 
     def _wheels(self) -> list[Wheel]:
         path = data_file("wheels.json")
@@ -147,6 +148,7 @@ class Setup:
         report = inspect(self.site, load_series(data_file("patches")))
         bad = [state for state in report.states if state.state != "applied"]
         found += [f"{state.name} is {state.state}: {state.detail}" for state in bad]
+        self.damaged = bool(report.outside) or any(state.state == "altered" for state in bad)
         return found + [f"changed outside the series: {name}" for name in report.outside]
 
 

@@ -47,11 +47,20 @@ def check_environment() -> list[Finding]:
     try:
         wheels = read(data_file("wheels.json"))
     except LockError as error:
-        return [Finding("environment.lock", Status.FAIL, str(error), "qwen3090 lock")]
+        return [
+            Finding("environment.lock", Status.FAIL, str(error), "git checkout nix/wheels.json")
+        ]
     covered = sorted({version for wheel in wheels for version in wheel.pythons})
     if python not in covered:
         detail = f"Python {python} is not covered by the lock ({', '.join(covered)})"
-        return [Finding("environment.python", Status.FAIL, detail, "use a covered Python")]
+        return [
+            Finding(
+                "environment.python",
+                Status.FAIL,
+                detail,
+                f"make clean setup PYTHON=python{covered[-1]}",
+            )
+        ]
     findings = [Finding("environment.python", Status.PASS, f"Python {python}")]
     installed = installed_versions()
     kind = engine_kind(installed)

@@ -12,7 +12,7 @@ from typing import Any
 from qwen3090.verify.report import Finding, Status
 
 PROBE = "import json, qwen3090_ops.selftest as s; print('HOOKS ' + json.dumps(s.selftest()))"
-NEXT = "qwen3090 setup; then read the error above"
+NEXT = "qwen3090 setup --repair"
 TIMEOUT_S = 180
 
 

@@ -8,7 +8,8 @@ from qwen3090.patches import inspect, load_series
 from qwen3090.patches.locate import default_tree
 from qwen3090.verify.report import Finding, Status
 
-NEXT = "qwen3090 setup (or: qwen3090 patches apply)"
+APPLY = "qwen3090 patches apply"
+REPAIR = "qwen3090 setup --repair"
 
 
 def check_series(tree: Path | None = None) -> list[Finding]:
@@ -21,17 +22,20 @@ def check_series(tree: Path | None = None) -> list[Finding]:
         series = load_series(data_file("patches"))
         report = inspect(tree or default_tree(), series)
     except UserError as error:
-        return [Finding("series", Status.FAIL, error.message, error.next_step or NEXT)]
+        return [Finding("series", Status.FAIL, error.message, error.next_step or APPLY)]
     findings = []
+    # The series goes onto a wheel's own files alone.
+    damaged = report.outside or any(state.state == "altered" for state in report.states)
+    cure = REPAIR if damaged else APPLY
     for state in report.states:
         good = state.state == "applied"
         detail = state.title if good else f"{state.state}: {state.detail or state.title}"
         status = Status.PASS if good else Status.FAIL
-        findings.append(Finding(f"series.{state.name}", status, detail, "" if good else NEXT))
+        findings.append(Finding(f"series.{state.name}", status, detail, "" if good else cure))
     if report.outside:
         shown = ", ".join(report.outside[:5])
         more = f" and {len(report.outside) - 5} more" if len(report.outside) > 5 else ""
         detail = f"files of vllm differ from the wheel outside the series: {shown}{more}"
-        findings.append(Finding("series.outside", Status.FAIL, detail, "qwen3090 setup --repair"))
-    findings += [Finding("series.note", Status.WARN, note, NEXT) for note in report.notes]
+        findings.append(Finding("series.outside", Status.FAIL, detail, REPAIR))
+    findings += [Finding("series.note", Status.WARN, note, cure) for note in report.notes]
     return findings
