@@ -35,9 +35,11 @@ let
     prepare = "Quantize head, embedding and MTP module of a checkpoint";
     verify = "Prove that this installation is what it should be";
   };
+  # The plan needs no engine, so it costs no download of one.
+  packageOf = name: if name == "plan" then packages.qwen3090-cli else packages.qwen3090;
 in
 lib.mapAttrs' serve onGpu
-// lib.mapAttrs (name: run packages.qwen3090 name [ name ]) commands
+// lib.mapAttrs (name: run (packageOf name) name [ name ]) commands
 // {
   default = described "The command qwen3090" (lib.getExe packages.qwen3090);
   # The package is the script itself, not a folder with bin/.

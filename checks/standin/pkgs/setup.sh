@@ -1,5 +1,6 @@
 # What stdenv's setup does here: the phases a derivation of this project names, on the host's tools.
 # Sourced by bash with the derivation's attributes in the environment.
+# shellcheck shell=bash
 set -euo pipefail
 PATH=/usr/bin:/bin
 export PATH HOME=/homeless-shelter LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH=315532800
