@@ -3,6 +3,7 @@
 # evaluates every output and builds the checks in the stand-in for nixpkgs, sandbox on, and shows
 # that what must fail does. What this proves, and what not: docs/nix-evidence.md.
 # usage: checks/nix.sh [light|full]   light leaves out the checks that need the 8 GB environment
+#   QWEN3090_NIXPKGS_LIB: the folder lib of nixpkgs, if there is one; evaluated too, results compared
 #   NIX_PREFIX: where Nix goes when it has to be brought (default: a folder that is kept)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -100,6 +101,11 @@ nix flake show --json "path:$tree" "${on[@]}" >"$work/outputs.json" 2>"$work/sai
   exit 1
 }
 .venv/bin/python checks/nix/outputs.py "$work/outputs.json" cli/qwen3090/profiles.toml
+
+if [ -n "${QWEN3090_NIXPKGS_LIB:-}" ]; then
+  say "the same derivations with nixpkgs' own lib"
+  bash checks/nix/real-lib.sh "$tree" "$work"
+fi
 
 say "wheels"
 .venv/bin/python checks/nix/add-wheels.py "$python" "$extent"
