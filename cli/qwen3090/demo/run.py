@@ -20,12 +20,20 @@ def run(work: Path, say: Say) -> None:
             and where the server's log is.
         KeyboardInterrupt: Ctrl-C or SIGTERM, after the server was stopped.
     """
-    started = time.monotonic()
     work = work.resolve()
     try:
         work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make {work}: {error.strerror}", "use --work DIR") from error
+    try:
+        _run(work, say)
+    except OSError as error:
+        what = f"{error.filename or work}: {error.strerror or error}"
+        raise UserError(what, "qwen3090 demo --work NEW_DIRECTORY") from error
+
+
+def _run(work: Path, say: Say) -> None:
+    started = time.monotonic()
     made, reused = workdir.checkpoint(work)
     say(f"checkpoint  {made.base} ({'reused' if reused else 'made'})")
     model = _prepare(made, work / "prepared", say)
@@ -59,7 +67,7 @@ def _prepare(made: TinyPaths, out: Path, say: Say) -> Path:
     try:
         result = prepare.run(made.base, out, draft_vocab=made.draft_vocab, force=True)
     except prepare.PrepareError as error:
-        raise UserError(str(error), "run: qwen3090 demo --work NEW_DIRECTORY") from error
+        raise UserError(error.problem, "qwen3090 demo --work NEW_DIRECTORY") from error
     done = ", ".join(step.step for step in result.steps if step.action != "skipped")
     say(f"prepared    {out} ({result.action}: {done}; {result.seconds:.1f} s)")
     return out

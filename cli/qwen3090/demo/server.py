@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qwen3090.errors import UserError
+from qwen3090.serve import descend
 
 READY_SECONDS = 1800.0  # a last resort: the supervisor gives up earlier (ready_timeout)
 STOP_SECONDS = 60.0
@@ -101,6 +102,7 @@ def running(argv: Sequence[str], port: int, key: str, log: Path) -> Iterator[Ser
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "NOTIFY_SOCKET": f"{folder}/notify"},
                 start_new_session=True,
+                preexec_fn=descend.die_with_parent,  # also when this process is killed
             )
         server = Server(port, key, log, process)
         try:

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,50 @@ def test_ctrl_c_stops_the_server(work: Path, monkeypatch: pytest.MonkeyPatch) ->
         run.run(work, lambda _: None)
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
+
+
+def test_a_killed_demo_leaves_no_server(tmp_path: Path) -> None:
+    code = f"""
+import sys, time
+from pathlib import Path
+from qwen3090.demo import server
+key = server.write_key(Path({str(tmp_path / "key")!r}))
+port = server.free_port()
+argv = [sys.executable, {str(STUB)!r}, str(port), {str(tmp_path / "key")!r}, ""]
+with server.running(argv, port, key, Path({str(tmp_path / "log")!r})) as up:
+    print(up.process.pid, flush=True)
+    time.sleep(60)
+"""
+    demo = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert demo.stdout is not None
+    pid = int(demo.stdout.readline())
+    demo.kill()
+    demo.wait()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    state = Path(f"/proc/{pid}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_a_file_in_the_way_is_named(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch)
+    (work / "server.log").mkdir(parents=True)
+    result = invoke(work)
+    assert result.exit_code == 1
+    assert str(work / "server.log") in result.output
+    assert "next: qwen3090 demo --work" in result.output
+
+
+def test_a_foreign_prepared_directory_has_one_next_step(
+    tmp_path: Path, tiny: TinyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qwen3090.demo.workdir.checkpoint", lambda _: (tiny, True))
+    (tmp_path / "prepared").mkdir()
+    (tmp_path / "prepared" / "mine").write_text("")
+    result = invoke(tmp_path)
+    assert result.exit_code == 1
+    assert result.output.count("next:") == 1
 
 
 def test_key_file_is_private(tmp_path: Path) -> None:
