@@ -1,6 +1,7 @@
 """The rules that look at files: the API key must exist, hold a key and be private."""
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -40,14 +41,23 @@ def file_problems(config: ServeConfig, environ: Mapping[str, str] | None = None)
     path = key_path(config, environ)
     if path is None:
         return
-    make = f"install -m 600 /dev/null {path} && openssl rand -hex 32 > {path}"
+    name = shlex.quote(str(path))
+    make = f"install -m 600 /dev/null {name} && openssl rand -hex 32 > {name}"
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            # A pipe would be read once, and reading it may wait for ever.
+            text = f"api_key_file = {path} is not a regular file"
+            yield Found(("api_key_file",), text, "--set api_key_file=FILE")
+            return
         read_key(path)
-        if path.stat().st_mode & stat.S_IROTH:
+        if mode & stat.S_IROTH:
             text = f"api_key_file = {path} can be read by every user"
-            yield Found(("api_key_file",), text, f"chmod 600 {path}")
+            yield Found(("api_key_file",), text, f"chmod 600 {name}")
     except ValueError as error:
-        yield Found(("api_key_file",), f"api_key_file = {path} {error}", make)
+        # A file that holds something is the user's own: nothing that would overwrite it.
+        cure = make if path.stat().st_size == 0 else f"mend it by hand: editor {name}"
+        yield Found(("api_key_file",), f"api_key_file = {path} {error}", cure)
     except OSError as error:
         text = f"api_key_file = {path} cannot be read: {error.strerror}"
         yield Found(("api_key_file",), text, make)

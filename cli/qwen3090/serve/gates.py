@@ -63,6 +63,11 @@ def check_port(config: ServeConfig) -> None:
         with socket.socket(family, kind, number) as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
+    except UnicodeError as error:
+        text = f"host = {config.host} is no name of a host: {error}"
+        raise UserError(
+            text, "--set host=ADDRESS", exit_code=exit_codes.BAD_CONFIGURATION
+        ) from error
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         who = f" by {holder_of_port(config.port)}" if taken else ""

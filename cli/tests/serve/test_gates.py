@@ -142,6 +142,13 @@ def test_an_address_of_another_machine() -> None:
     assert "192.0.2.1:18020 cannot be listened on" in error.message
 
 
+def test_a_host_that_cannot_be_a_name() -> None:
+    sets = (f"host={'a' * 80}.example", "api_key_file=/run/key")
+    error = refused(gates.check_port, config("fast-mtp", *sets))
+    assert error.exit_code == exit_codes.BAD_CONFIGURATION
+    assert "is no name of a host" in error.message
+
+
 def test_a_free_port_passes() -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))

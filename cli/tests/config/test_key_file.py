@@ -1,0 +1,39 @@
+"""The key's file: what is no file is refused without being read, and a user's key is never lost."""
+
+import os
+from pathlib import Path
+
+from qwen3090.config import resolve
+from qwen3090.config.files import file_problems
+from qwen3090.config.problems import Found
+
+
+def problem(path: Path) -> Found:
+    config = resolve("fast", sets=[f"api_key_file={path}"], environ={}).config
+    (found,) = file_problems(config, {})
+    return found
+
+
+def test_a_pipe_or_directory_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    for path in (tmp_path / "pipe", tmp_path):
+        found = problem(path)
+        assert "is not a regular file" in found.text
+        assert found.next_step == "--set api_key_file=FILE"
+
+
+def test_the_cure_for_a_wrong_key_does_not_overwrite_it(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text("two words\n")
+    path.chmod(0o600)
+    assert ">" not in problem(path).next_step
+    path.write_text("")
+    assert f"> {path}" in problem(path).next_step
+
+
+def test_a_path_with_spaces_is_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "my key"
+    assert f"'{path}'" in problem(path).next_step
+    path.write_text("key")
+    path.chmod(0o644)
+    assert problem(path).next_step == f"chmod 600 '{path}'"
