@@ -1,12 +1,12 @@
 # The commands of a checkout. Everything they make is in .venv, .cache and .demo.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint generate lock clean
+.PHONY: help setup demo check check-flake test lint generate lock clean
 
 ENGINE ?= cpu
 BIN := .venv/bin
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  ENGINE=cuda installs the engine for a GPU; PYTHON=python3.13 picks an interpreter"
 
 setup: ## .venv with the command qwen3090, the locked engine and the patch series
@@ -18,6 +18,9 @@ demo: setup ## make, prepare and serve a tiny checkpoint, and talk to it
 
 check: setup ## every test and linter
 	@bash checks/run.sh
+
+check-flake: setup ## the flake with every build, an hour (8 GB); `make check` does the lighter half
+	@bash checks/nix.sh full
 
 test: setup ## the tests that need no engine
 	@$(BIN)/python -m pytest -q -m "not engine"
