@@ -8,6 +8,7 @@ from typing import Any
 from qwen3090.errors import UserError
 
 _MAX_CONTEXT = 262_144
+_MAX_LAYERS = 4096  # more is a damaged file, and would fill the memory
 _DTYPE_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 
 
@@ -86,7 +87,7 @@ class Geometry:
             UserError: a file is missing, is not JSON, or lacks a field of this architecture.
         """
         file, top = _read(directory)
-        text = top.get("text_config", top)
+        text = _Fields(file, top).table("text_config") if "text_config" in top else top
         field = _Fields(file, text)
         kinds = _layer_kinds(field)
         return Geometry(
@@ -99,7 +100,7 @@ class Geometry:
             key_dim=field.size("linear_key_head_dim"),
             value_dim=field.size("linear_value_head_dim"),
             conv_kernel=field.size("linear_conv_kernel_dim"),
-            mtp_layers=int(text.get("mtp_num_hidden_layers", 0) or 0),
+            mtp_layers=field.size("mtp_num_hidden_layers", _MAX_LAYERS) if _drafts(text) else 0,
             model_bytes=_dtype_bytes(file, text, top),
             max_context=field.size("max_position_embeddings"),
             drafter=_drafter(drafter) if drafter is not None else None,
@@ -124,20 +125,41 @@ class Geometry:
 
 
 class _Fields:
-    """Reads positive integers from a config and names the file when one is missing."""
+    """Reads sizes, tables and lists of names from a config; names the file when one is wrong."""
 
     def __init__(self, file: Path, values: dict[str, Any]) -> None:
         self.file = file
         self.values = values
 
-    def size(self, name: str) -> int:
+    def size(self, name: str, most: int = 2**31) -> int:
+        """Return a whole number from 1 to ``most``."""
         value = self.values.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UserError(
-                f"{self.file}: '{name}' is {value!r}, expected a positive whole number",
-                "give a checkpoint of Qwen3.8-27B's architecture (--model DIR)",
-            )
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+            raise self.wrong(name, "a positive whole number")
         return value
+
+    def table(self, name: str) -> dict[str, Any]:
+        """Return a table; an absent one or null is empty."""
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise self.wrong(name, "a table")
+        return value or {}
+
+    def names(self, name: str) -> list[str] | None:
+        """Return a list of names, or None when there is none."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.wrong(name, "a list of names")
+        return value
+
+    def wrong(self, name: str, expected: str) -> UserError:
+        """Return the error for a field."""
+        return UserError(
+            f"{self.file}: '{name}' is {repr(self.values.get(name))[:80]}, expected {expected}",
+            "give a checkpoint of Qwen3.8-27B's architecture (--model DIR)",
+        )
 
 
 def _read(directory: Path) -> tuple[Path, dict[str, Any]]:
@@ -156,6 +178,11 @@ def _read(directory: Path) -> tuple[Path, dict[str, Any]]:
     return file, loaded
 
 
+def _drafts(text: dict[str, Any]) -> bool:
+    """Return whether a config names MTP layers: the field is there, and neither null nor 0."""
+    return text.get("mtp_num_hidden_layers") not in (None, 0)
+
+
 def _head_dim(field: _Fields) -> int:
     if "head_dim" in field.values and field.values["head_dim"] is not None:
         return field.size("head_dim")
@@ -163,8 +190,8 @@ def _head_dim(field: _Fields) -> int:
 
 
 def _layer_kinds(field: _Fields) -> list[str]:
-    count = field.size("num_hidden_layers")
-    kinds = field.values.get("layer_types")
+    count = field.size("num_hidden_layers", _MAX_LAYERS)
+    kinds = field.names("layer_types")
     if kinds is None:
         every = field.size("full_attention_interval")
         kinds = ["linear_attention" if (i + 1) % every else "full_attention" for i in range(count)]
@@ -179,7 +206,7 @@ def _layer_kinds(field: _Fields) -> list[str]:
 
 def _dtype_bytes(file: Path, text: dict[str, Any], top: dict[str, Any]) -> int:
     name = next((c[k] for c in (text, top) for k in ("dtype", "torch_dtype") if c.get(k)), None)
-    if name is not None and name not in _DTYPE_BYTES:
+    if name is not None and not (isinstance(name, str) and name in _DTYPE_BYTES):
         raise UserError(
             f"{file}: dtype is {name!r}", f"set it to one of: {', '.join(_DTYPE_BYTES)}"
         )
@@ -189,14 +216,15 @@ def _dtype_bytes(file: Path, text: dict[str, Any], top: dict[str, Any]) -> int:
 def _drafter(directory: Path) -> Drafter:
     file, config = _read(directory)
     field = _Fields(file, config)
-    dflash = config.get("dflash_config") or {}
-    layers = field.size("num_hidden_layers")
-    types = config.get("layer_types")
+    dflash = field.table("dflash_config")
+    layers = field.size("num_hidden_layers", _MAX_LAYERS)
+    types = field.names("layer_types")
     sliding = [t == "sliding_attention" for t in types] if types else [False] * layers
     if not any(sliding):  # qwen3_dflash.py: use_swa forces every layer
         sliding = [bool(dflash.get("use_swa", False))] * layers
     window = dflash.get("swa_window_size", config.get("sliding_window"))
-    if len(sliding) != layers or (any(sliding) and not isinstance(window, int)):
+    whole = isinstance(window, int) and not isinstance(window, bool) and window > 0
+    if len(sliding) != layers or (any(sliding) and not whole):
         raise UserError(
             f"{file}: {len(sliding)} layer_types for {layers} layers, sliding window {window!r}",
             "give a DFlash2 drafter (--drafter DIR)",

@@ -111,3 +111,33 @@ def test_speculation_needs_what_drafts(tmp_path: Path, changes: dict[str, Any]) 
     geometry = Geometry.from_checkpoint(write(tmp_path, {**TEXT, "mtp_num_hidden_layers": 0}))
     with pytest.raises(UserError, match=r"MTP layer|no drafter"):
         compute(PlanInput(**changes), geometry)
+
+
+ODD = [None, 0, -1, "x", [], {}, True, 1.5, 10**30, 2 * 10**9, ["a"], {"a": 1}]
+
+
+@pytest.mark.parametrize("field", [*TEXT, "layer_types", "text_config"])
+@pytest.mark.parametrize("value", ODD, ids=str)
+def test_a_damaged_config_is_a_plan_or_one_error(tmp_path: Path, field: str, value: Any) -> None:
+    nested = {"text_config": TEXT | {field: value}}
+    config = {"text_config": value} if field == "text_config" else nested
+    folder = write(tmp_path / "model", config)
+    try:
+        compute(PlanInput(context=2048), Geometry.from_checkpoint(folder, _drafter(tmp_path)))
+    except UserError as error:
+        assert error.next_step
+
+
+@pytest.mark.parametrize("field", DRAFTER)
+@pytest.mark.parametrize("value", ODD, ids=str)
+def test_a_damaged_drafter_is_a_plan_or_one_error(tmp_path: Path, field: str, value: Any) -> None:
+    folder = write(tmp_path / "model", {"text_config": TEXT})
+    try:
+        drafter = write(tmp_path / "drafter", DRAFTER | {field: value})
+        compute(PlanInput(context=2048), Geometry.from_checkpoint(folder, drafter))
+    except UserError as error:
+        assert error.next_step
+
+
+def _drafter(folder: Path) -> Path:
+    return write(folder / "drafter", DRAFTER)
