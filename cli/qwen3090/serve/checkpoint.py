@@ -84,6 +84,9 @@ def _shards(directory: Path, weight_map: dict[str, str]) -> Iterator[str]:
     for tensor, shard in weight_map.items():
         wanted.setdefault(str(shard), []).append(tensor)
     for shard in sorted(wanted):
+        if not shard or shard != Path(shard).name or "\0" in shard:
+            yield f"{directory / INDEX}: {shard!r} is not the name of a file beside it"
+            continue
         header = _header(directory / shard)
         if isinstance(header, str):
             yield header

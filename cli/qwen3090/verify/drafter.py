@@ -31,7 +31,8 @@ def check_drafter(directory: Path, model: Path | None = None) -> list[Finding]:
     found += [*_architecture(directory, config), *_quantization(directory, config)]
     target = _config(model) if model is not None else {}
     if target:
-        found += _fits(directory, config, target.get("text_config") or target)
+        text = target.get("text_config")
+        found += _fits(directory, config, text if isinstance(text, dict) else target)
     return found
 
 

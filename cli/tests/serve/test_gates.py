@@ -118,6 +118,13 @@ def test_an_index_that_names_what_no_shard_holds(model: Path) -> None:
     assert "the index names c, which it does not hold" in problem
 
 
+@pytest.mark.parametrize("name", ["../two.safetensors", "/etc/hostname", "x\0", "", "."])
+def test_an_index_that_names_no_file_beside_it(model: Path, name: str) -> None:
+    (model / INDEX).write_text(json.dumps({"weight_map": {"a": name}}))
+    (found,) = checkpoint_problems(model)
+    assert "is not the name of a file beside it" in found
+
+
 def test_the_drafter_is_checked_without_a_tokenizer(model: Path, tmp_path: Path) -> None:
     sets = (f"model={model}", f"drafter={tmp_path / 'absent'}")
     error = refused(gates.check_checkpoint, config("fast", *sets))

@@ -82,6 +82,13 @@ def test_what_is_wrong_is_named(
     assert finding.next
 
 
+@pytest.mark.parametrize("config", ["[]", '{"text_config": 3}', "{"])
+def test_a_damaged_model_is_another_checks_matter(tmp_path: Path, model: Path, config: str) -> None:
+    (model / "config.json").write_text(config)
+    found = by_check(check_drafter(write(tmp_path / "drafter", CONFIG), model))
+    assert found["drafter.architecture"].status is Status.PASS
+
+
 def test_a_cut_shard_fails(tmp_path: Path) -> None:
     directory = write(tmp_path / "drafter", CONFIG)
     weights = directory / "model.safetensors"
