@@ -51,13 +51,15 @@ stdenvNoCC.mkDerivation {
     printf '%s\n' 'home = ${python}/bin' 'include-system-site-packages = false' \
       'version = ${python.version}' > $out/pyvenv.cfg
 
+    # Modules that .pth files import would leave bytecode with a time in it.
+    export PYTHONDONTWRITEBYTECODE=1
     export HOME=$TMPDIR PIP_CONFIG_FILE=/dev/null PIP_DISABLE_PIP_VERSION_CHECK=1
     pip --python $out/bin/python install --quiet --no-deps --no-index --find-links=wheels \
       --no-cache-dir --no-compile --requirement="$requirementsPath"
     ${lib.concatMapStrings (tree: "cp -rs ${tree}/${python.sitePackages}/. ${site}/\n") links}
     ${postInstall}
 
-    PYTHONDONTWRITEBYTECODE=1 python3 ${tools}/set-interpreter.py $out ${site} \
+    python3 ${tools}/set-interpreter.py $out ${site} \
       ${stdenv.cc.bintools.dynamicLinker}
     # Bytecode that needs no timestamp: the store has none, and nothing can be written there later.
     # Templates that are no Python stay uncompiled, as with pip.

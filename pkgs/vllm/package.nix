@@ -44,7 +44,7 @@ wheelTree {
     bash ${./apply-series.sh} ${patches} $site
     mkdir tool
     ln -s ${tool} tool/qwen3090
-    PYTHONPATH=tool:${toolWheels}/${python.sitePackages} PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONPATH=tool:${toolWheels}/${python.sitePackages} \
       python3 ${./adopt-series.py} ${patches} $site
   '';
   passthru = {
