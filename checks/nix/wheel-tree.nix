@@ -51,6 +51,12 @@ runCommand "wheel-tree" { nativeBuildInputs = [ python ]; } ''
   assert not any(d.read_text("direct_url.json") for d in metadata.distributions()), "build paths"
   assert click.__cached__ and __import__("os").path.exists(click.__cached__), "no bytecode"
   PYTHON
+  # Bytecode without a time (flags 1: a hash, not compared), that of .pth files' modules too.
+  find $site -name '*.pyc' -type f -print0 | xargs -0 python3 -c '
+  import sys
+  bad = [p for p in sys.argv[1:] if open(p, "rb").read(8)[4] != 1]
+  assert len(sys.argv) > 50 and not bad, bad
+  '
   ${tree}/bin/ninja --version
   ${tree}/bin/tqdm --version
   head -n 1 ${tree}/bin/tqdm | grep -qx '#!${tree}/bin/python' || fail "tqdm's interpreter"
