@@ -9,6 +9,7 @@ from qwen3090.patches.errors import PatchError
 from qwen3090.patches.files import editing, replace_text
 from qwen3090.patches.header import make_header
 from qwen3090.patches.hunks import Moves, apply_file
+from qwen3090.patches.model import Patch
 from qwen3090.patches.parse import NAME
 from qwen3090.patches.refresh import reexport
 from qwen3090.patches.series import Series, read_names
@@ -48,7 +49,8 @@ def export(
         later_applied: the work tree holds the later patches too; they are taken out first.
 
     Raises:
-        PatchError: a bad name, a number in use, no difference, or a binary file changed.
+        PatchError: a bad name, a number in use, no difference, a binary file changed, or a later
+            patch in the work tree that nobody spoke of.
     """
     name = name if name.endswith(".patch") else f"{name}.patch"
     if not NAME.match(name):
@@ -61,8 +63,16 @@ def export(
     before = Overlay(pristine)
     before.apply_all(patch for patch in series.patches if patch.name < name)
     after = Overlay(work)
+    later = [patch for patch in series.patches if patch.name > name]
     if later_applied:
-        _take_out(after, series, name)
+        for patch in reversed(later):
+            _take_out(after, patch)
+    elif inside := next((patch for patch in later if _holds(work, patch)), None):
+        raise PatchError(
+            f"the work tree holds {inside.name} too, which would become a part of {name}",
+            "add --later-applied: the later patches are then taken out first",
+            patch=name,
+        )
     paths = _changed(name, before, after)
     header = _header(same[0].header if same else "", fields or {})
     file = series.directory / name
@@ -73,13 +83,21 @@ def export(
     return Exported(file, tuple(paths), not same)
 
 
-def _take_out(tree: Overlay, series: Series, name: str) -> None:
-    for patch in reversed([patch for patch in series.patches if patch.name > name]):
-        for file in patch.files:
-            data = tree.read(file.path)
-            lines = None if data is None else to_lines(data)
-            result = apply_file(lines, file.reversed(), patch.name, moves=Moves())
-            tree.changes[file.path] = None if result is None else to_bytes(result)
+def _take_out(tree: Overlay, patch: Patch) -> None:
+    for file in patch.files:
+        data = tree.read(file.path)
+        lines = None if data is None else to_lines(data)
+        result = apply_file(lines, file.reversed(), patch.name, moves=Moves())
+        tree.changes[file.path] = None if result is None else to_bytes(result)
+
+
+def _holds(work: Source, patch: Patch) -> bool:
+    """Return whether a patch can be taken out of a tree, so that it is in it."""
+    try:
+        _take_out(Overlay(work), patch)
+    except PatchError:
+        return False
+    return True
 
 
 def _changed(name: str, before: Source, after: Source) -> list[str]:

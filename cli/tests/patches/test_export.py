@@ -94,6 +94,20 @@ def test_export_puts_a_new_patch_in_order(standard: Any) -> None:
     )
 
 
+def test_export_does_not_swallow_later_patches(standard: Any) -> None:
+    pristine, work = standard.tree("pristine"), standard.tree("work")
+    series = standard.series()
+    apply(work, series)
+    path = work / "vllm/a.py"
+    path.write_text(path.read_text().replace("line 20\n", "twenty\n"))
+    with pytest.raises(PatchError, match=r"holds 0201-second\.patch too") as caught:
+        export("0150-new", Folder(pristine), Folder(work), series)
+    assert "--later-applied" in (caught.value.next_step or "")
+    assert not (standard.patches / "0150-new.patch").exists()
+    done = export("0150-new", Folder(pristine), Folder(work), series, later_applied=True)
+    assert done.paths == ("vllm/a.py",)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
