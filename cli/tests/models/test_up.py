@@ -137,8 +137,18 @@ def test_nobody_to_ask(published: Path, hub: Any) -> None:
     assert hub.seen == []
 
 
-def test_plan_that_does_not_fit_stops_before_the_download(published: Path, hub: Any) -> None:
-    done = run("fast", "--yes", "--set", "kv_bytes=1000000000")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["kv_bytes=1000000000"],
+        # It fits, and would resume wrongly from a cached prefix: serve refuses it too.
+        ["kv_format=int4", "drafter_kv_format=bf16", "context=32768"],
+    ],
+)
+def test_a_plan_that_refuses_stops_before_the_download(
+    published: Path, hub: Any, settings: list[str]
+) -> None:
+    done = run("fast", "--yes", *[word for item in settings for word in ("--set", item)])
     assert done.exit_code != 0
     assert "nothing was fetched" in done.output
     assert hub.seen == []
