@@ -29,13 +29,6 @@ _MARKER = "qwen3090-imported.txt"
 _TIMEOUT_S = 600
 
 
-def environment() -> dict[str, str]:
-    """Return this process's environment, but so that Python writes bytecode."""
-    dropped = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    return {**kept, "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
-
-
 def forget(prefix: Path) -> None:
     """Make the next set-up import the engine again."""
     (prefix / _MARKER).unlink(missing_ok=True)
@@ -69,10 +62,11 @@ def import_engine(
         return False
     say("importing the engine once (compiles its bytecode)")
     program = "; ".join(f"import {name}" for name in modules or MODULES[engine])
+    # -I: without PYTHONPATH, which may hold another vLLM, and without PYTHONDONTWRITEBYTECODE.
     try:
         done = subprocess.run(
-            [str(python), "-c", program],
-            env=environment(),
+            [str(python), "-I", "-c", program],
+            env={**os.environ, "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"},
             cwd=prefix,
             capture_output=True,
             text=True,

@@ -156,7 +156,8 @@ class Environment:
         temporary = Path(tempfile.mkdtemp(dir=self.prefix, prefix=".pip-"))
         try:
             process = subprocess.Popen(
-                [str(self.python), "-m", "pip", *arguments],
+                # -I: PYTHONPATH must not show pip another environment.
+                [str(self.python), "-I", "-m", "pip", *arguments],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

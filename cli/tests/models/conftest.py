@@ -180,13 +180,7 @@ def make_entry() -> Callable[[str, bytes], dict[str, Any]]:
     return entry
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _import_path() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def _import_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let subprocesses import the packages that this process imports."""
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    yield
-    if before is None:
-        del os.environ["PYTHONPATH"]
-    else:
-        os.environ["PYTHONPATH"] = before
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))

