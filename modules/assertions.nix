@@ -37,6 +37,7 @@ let
     profile = "profile";
     api_key_file = "apiKeyFile";
     model = "model.source";
+    warmup = "warmup";
   };
   misplaced = lib.filter (key: cfg.settings ? ${key}) (lib.attrNames elsewhere);
 in

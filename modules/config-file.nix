@@ -31,6 +31,7 @@ let
       // {
         inherit (cfg) profile host port;
         inherit engine;
+        warmup = if cfg.warmup then true else null;
         model = cfg.model.directory;
         # The credential's path is fixed by systemd; the key itself is read by the server.
         api_key_file =

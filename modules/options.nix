@@ -98,6 +98,13 @@ in
       '';
     };
 
+    warmup = mkOption {
+      type = types.bool;
+      default = data.settings.warmup.default;
+      example = true;
+      description = data.settings.warmup.description;
+    };
+
     restart = {
       policy = mkOption {
         type = types.enum [

@@ -13,6 +13,7 @@ let
     "port"
     "api_key_file"
     "model"
+    "warmup"
   ];
 
   typeOf =

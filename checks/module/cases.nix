@@ -70,6 +70,7 @@ in
           gpu_memory_utilization = 0.95;
           engine.env.NCCL_DEBUG = "WARN";
         };
+        warmup = true;
         restart.policy = "always";
         restart.afterResume = false;
         openWebUI.enable = true;
@@ -108,6 +109,7 @@ in
     setting-as-variable = refused "takes its settings from its file" {
       environment.QWEN3090_SEATS = "4";
     };
+    warmup-as-setting = refused "settings.warmup has an option of its own" { settings.warmup = true; };
     port-as-setting = refused "settings.port has an option of its own" { settings.port = 8000; };
     nothing-to-serve = refused "leaves nothing to serve" { prepare.enable = false; };
     no-drafter = refused "needs a drafter as well" { model.source = "/data/checkpoint"; };

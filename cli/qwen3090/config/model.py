@@ -181,6 +181,11 @@ class ServeConfig(BaseModel):
         ge=1,
         description="Seconds until a token must have been generated; a first start compiles.",
     )
+    warmup: Bool = Field(
+        False,
+        description="Run requests of many shapes before the server is ready: no user's request "
+        "then waits for a kernel to compile, and too little memory shows at the start.",
+    )
     shutdown_timeout: Int = Field(
         30, ge=0, description="Seconds that running requests get to finish when the server stops."
     )

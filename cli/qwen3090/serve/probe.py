@@ -39,8 +39,12 @@ class Probe:
 
     def token(self, timeout: float) -> Answer:
         """Have one token generated, with the key."""
-        body = {"model": self._name, "prompt": "Hello", "max_tokens": 1, "temperature": 0}
-        status, text = self._request("POST", "/v1/completions", body, timeout)
+        return self.complete({"prompt": "Hello", "max_tokens": 1, "temperature": 0}, timeout)
+
+    def complete(self, body: dict[str, Any], timeout: float) -> Answer:
+        """POST /v1/completions with the key and the model's name; ok when tokens came back."""
+        request = {"model": self._name, **body}
+        status, text = self._request("POST", "/v1/completions", request, timeout)
         if status != 200:
             return Answer(False, f"/v1/completions: {status or 'no answer'} {text[:300]}".strip())
         try:

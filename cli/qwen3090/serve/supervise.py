@@ -19,6 +19,7 @@ from qwen3090.serve.probe import Probe
 from qwen3090.serve.prober import Prober
 from qwen3090.serve.process import Engine
 from qwen3090.serve.render import Launch
+from qwen3090.serve.warmup import warm_up
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 TICK = 0.5
@@ -29,6 +30,7 @@ WRITE_SECONDS = 1.0  # for a reader of our output that is slow
 class _State:
     started: float
     ready: bool = False
+    warming: bool = False
     stopping_since: float | None = None
     forced: bool = False
     verdict: int | None = None
@@ -68,7 +70,9 @@ class Supervisor:
             on_plugin_failure=lambda line: self._events.put(("plugin", line)),
         )
         interval = min(self._config.health_interval, self._notify.watchdog_seconds or 1e9)
-        prober = Prober(Probe(self._config, self._key), interval, self._events)
+        probe, config = Probe(self._config, self._key), self._config
+        warm = (lambda: warm_up(probe, config)) if config.warmup else None
+        prober = Prober(probe, interval, self._events, warm)
         threading.Thread(target=prober.run, daemon=True).start()
         try:
             return self._loop(engine)
@@ -99,6 +103,13 @@ class Supervisor:
             elif kind == "notready" and detail != self._state.told:
                 self._state.told = detail
                 say(f"the engine answers /health but generates no token: {detail}")
+            elif kind == "warming":
+                self._state.warming = True
+                say("warming up: every shape of request once, before any user's")
+                self._notify.send(STATUS="warming up")
+            elif kind == "unfit" and self._state.stopping_since is None:
+                code = exit_codes.ENGINE_DID_NOT_START
+                self._give_up(engine, code, f"the warm-up failed: {detail}")
             elif kind in ("alive", "sick"):
                 self._health(kind == "alive", detail)
             self._check_clock(engine)
@@ -154,7 +165,8 @@ class Supervisor:
                 engine.kill()
         waiting = not self._state.ready and since is None and self._state.verdict is None
         if waiting and now - self._state.started > config.ready_timeout:
-            text = f"no token was generated within ready_timeout = {config.ready_timeout} s"
+            late = "the warm-up did not end" if self._state.warming else "no token was generated"
+            text = f"{late} within ready_timeout = {config.ready_timeout} s"
             self._give_up(engine, exit_codes.NOT_READY_IN_TIME, text)
 
     def _give_up(self, engine: Engine, code: int, text: str) -> None:

@@ -1,7 +1,8 @@
 """A small stand-in for vLLM: /health, /v1/models, /v1/completions; misbehaves as --stub MODE says.
 
 Arguments are what serve renders (the first is the model's path); modes come from $STUB_MODE:
-slow, never-ready, no-token, dies-after-ready, dies-at-start, hangs, stubborn, grandchild, plugin.
+slow, never-ready, no-token, no-warmup, dies-after-ready, dies-at-start, hangs, stubborn,
+grandchild, plugin.
 """
 
 import json
@@ -19,6 +20,7 @@ KEY = os.environ.get("VLLM_API_KEY", "")
 STARTED = time.monotonic()
 HANG = threading.Event()
 BUSY = threading.Semaphore(0)
+LOCK = threading.Lock()
 
 
 def note(name: str, text: str = "") -> None:
@@ -50,13 +52,15 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200, {"data": [{"id": "stub"}]})
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if KEY and self.headers.get("Authorization") != f"Bearer {KEY}":
             self.reply(401, {"error": "Unauthorized"})
             return
-        if MODE == "no-token":
+        if MODE == "no-token" or (MODE == "no-warmup" and "min_tokens" in request):
             self.reply(500, {"error": "CUDA error"})
             return
+        with LOCK, (Path(os.environ["STUB_DIR"]) / "requests").open("a") as stream:
+            stream.write(json.dumps(request) + "\n")
         self.reply(200, {"choices": [{"text": "x"}], "usage": {"completion_tokens": 1}})
         note("token")
         after = {"dies-after-ready": lambda: os._exit(3), "hangs": HANG.set}.get(MODE)
