@@ -23,7 +23,7 @@ demo: setup ## make, prepare and serve a tiny checkpoint, and talk to it
 check: setup ## every test and linter
 	@bash checks/run.sh
 
-check-flake: setup ## the flake with every build (25 minutes, 8 GB); `make check` does the lighter half
+check-flake: setup ## the flake alone: every build, in a stand-in for nixpkgs
 	@bash checks/nix.sh full
 
 test: setup ## the tests that need no engine

@@ -39,6 +39,6 @@ step "lock is current" qwen3090 lock --check
 step "patch series lint" qwen3090 patches lint
 step "generated files" python checks/generated.py --check
 step "tests without the engine" python -m pytest -q -m "not engine" "$@"
-step "the flake, built in a stand-in for nixpkgs" bash checks/nix.sh light
+step "the flake, built in a stand-in for nixpkgs" bash checks/nix.sh full
 step "tests with the engine" python -m pytest -q -m engine "$@"
 printf '\nall checks passed\n'
