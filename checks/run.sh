@@ -18,19 +18,8 @@ step() {
   "$@"
 }
 
-need() { # need COMMAND DEBIAN-PACKAGE
-  command -v "$1" >/dev/null && return
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get -qq update && apt-get -qq install -y --no-install-recommends "$2" >/dev/null
-  else
-    printf 'error: %s is missing\n  next: sudo apt-get install %s\n' "$1" "$2" >&2
-    return 1
-  fi
-}
-
 shell_files() { git ls-files -z -- '*.sh' .ci/run ':!cli/tests/golden' | xargs -0 shellcheck; }
 
-need shellcheck shellcheck
 step "shellcheck" shell_files
 step "ruff check" ruff check --quiet .
 step "ruff format" ruff format --quiet --check .

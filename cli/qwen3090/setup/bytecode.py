@@ -40,7 +40,6 @@ def import_engine(
     engine: Engine,
     state: str,
     say: Callable[[str], None],
-    modules: tuple[str, ...] | None = None,
 ) -> bool:
     """Import the engine unless this very state of it was imported before.
 
@@ -49,7 +48,6 @@ def import_engine(
         python: its interpreter.
         engine: which modules.
         state: names the installed wheels and the series; another state imports again.
-        modules: instead of those of ``engine``.
 
     Returns:
         Whether anything was imported.
@@ -61,7 +59,7 @@ def import_engine(
     if marker.is_file() and marker.read_text(encoding="utf-8") == state:
         return False
     say("importing the engine once (compiles its bytecode)")
-    program = "; ".join(f"import {name}" for name in modules or MODULES[engine])
+    program = "; ".join(f"import {name}" for name in MODULES[engine])
     # -I: without PYTHONPATH, which may hold another vLLM, and without PYTHONDONTWRITEBYTECODE.
     try:
         done = subprocess.run(
