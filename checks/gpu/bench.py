@@ -6,7 +6,8 @@ MODEL is a directory of make_checkpoint.py (prepared or not), or one that holds 
 (dummy weights then). JSON: "made" (the directory with successor.pt: prompts follow the cycle and
 the text is checked), "sampled" (check again, and at temperature 1), "long" (more prompt lengths to
 check), "drafter", "llm" and "speculative" (over the profile's arguments),
-"decode" (prompt lengths to time at batch 1), "profile" (prompt lengths to list kernels for),
+"decode" and "profile" (loads to time and to list kernels for: decode.load says how they are
+written), "top" (kernels to list),
 "probe" (a .pt file for what single layers answer, for compare.py).
 Several may boot at once: with PEERS="A B" in the environment each waits (at most WAIT_S seconds)
 until all have booted, and they time one by one. RUN names the folder they share.
@@ -24,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from decode import kernels, timed
+from decode import load, timed
 from engine_args import llm_args, plan
 from looks import facts, probes
+from step_kernels import kernels
 from text import continued, forced
 from vllm import LLM
 from vllm.config.load import LoadConfig
@@ -130,12 +132,12 @@ def main() -> None:
     wait_for_peers()
     with (RUN / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for length in options.get("decode", []):
-            timed(llm, length, 80)
+        for text in options.get("decode", []):
+            timed(llm, load(text), 80)
             for _ in range(options.get("repeat", 3)):
-                say(timed(llm, length, options.get("tokens", 240)))
-        for length in options.get("profile", []):
-            for line in kernels(llm, length):
+                say(timed(llm, load(text), options.get("tokens", 240)))
+        for text in options.get("profile", []):
+            for line in kernels(llm, load(text), top=options.get("top", 14)):
                 say(line)
     say(f"RESERVED {torch.cuda.max_memory_reserved() / 1e9:.3f} GB at most")
     say("DONE")

@@ -1,76 +1,78 @@
-"""Times decode steps of an engine in this process, and lists the kernels of a step."""
+"""Times decode steps of an engine in this process, one request or several at once."""
 
-import collections
 import itertools
-import json
-import tempfile
 import time
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-import torch
 from vllm import SamplingParams
 from vllm.inputs import TokensPrompt
 
 number = itertools.count()
+GREEDY = {"temperature": 0.0}
+DEFAULT = {"temperature": 1.0, "top_k": 20, "top_p": 0.95}  # the model's generation_config.json
 
 
-def start(engine: Any, length: int, tokens: int) -> None:
-    """Add one request: ``length`` prompt tokens that no earlier request shares."""
-    seed = next(number)
-    ids = [(7919 * (seed + 1) + 31 * place) % 90000 + 100 for place in range(length)]
-    params = SamplingParams(temperature=0, max_tokens=tokens, ignore_eos=True, detokenize=False)
-    engine.add_request(str(f"timed-{seed}"), TokensPrompt(prompt_token_ids=ids), params)
+@dataclass(frozen=True)
+class Load:
+    """What runs at once: ``requests`` prompts of ``length`` tokens, and how they are sampled."""
+
+    length: int
+    requests: int = 1
+    sampled: bool = False
+
+    def __str__(self) -> str:
+        how = "default sampling" if self.sampled else "greedy"
+        return f"context {self.length} x {self.requests}, {how}"
 
 
-def timed(llm: Any, length: int, tokens: int) -> str:
-    """Decode ``tokens`` tokens after ``length``; return the mean and median time of a step."""
+def load(text: str) -> Load:
+    """Read "16000", "4000x8" or "512x1s" (s: the model's default sampling instead of greedy)."""
+    length, _, rest = text.partition("x")
+    return Load(int(length), int(rest.rstrip("s") or 1), rest.endswith("s"))
+
+
+def prompt(seed: int, length: int) -> list[int]:
+    """Return ``length`` token ids that a prompt of another seed does not begin with."""
+    return [(7919 * (seed + 1) + 31 * place) % 90000 + 100 for place in range(length)]
+
+
+def add(engine: Any, what: Load, tokens: int) -> None:
+    """Add the load's requests; each prompt is the same at every call (a cached prefix helps)."""
+    sampling = DEFAULT if what.sampled else GREEDY
+    for index in range(what.requests):
+        params = SamplingParams(
+            **sampling, seed=index, max_tokens=tokens, ignore_eos=True, detokenize=False
+        )
+        ids = prompt(1000 * what.requests + index, what.length)
+        name = f"timed-{next(number)}"
+        engine.add_request(name, TokensPrompt(prompt_token_ids=ids), params)
+
+
+def timed(llm: Any, what: Load, tokens: int) -> str:
+    """Decode ``tokens`` tokens a request; return the mean and median time of a full step.
+
+    A step counts while every request of the load is decoding.
+    """
     engine = llm.llm_engine
-    start(engine, length, tokens)
-    events, began = [], time.perf_counter()
+    add(engine, what, tokens)
+    made: dict[str, int] = {}
+    events: list[tuple[float, int]] = []
+    began = time.perf_counter()
+    first, whole = 0.0, True
     while engine.has_unfinished_requests():
-        outputs = engine.step()
-        if outputs:
-            events.append((time.perf_counter(), len(outputs[0].outputs[0].token_ids)))
+        for output in engine.step():
+            made[output.request_id] = len(output.outputs[0].token_ids)
+            whole = whole and not output.finished
+        if len(made) == what.requests and whole:
+            first = first or time.perf_counter()
+            events.append((time.perf_counter(), sum(made.values())))
     kept = events[2:-2]
     gaps = sorted(b[0] - a[0] for a, b in itertools.pairwise(kept))
-    seconds, made = kept[-1][0] - kept[0][0], kept[-1][1] - kept[0][1]
+    seconds, count = kept[-1][0] - kept[0][0], kept[-1][1] - kept[0][1]
     return (
-        f"STEP context {length}: {1e3 * seconds / len(gaps):.3f} ms (median "
-        f"{1e3 * gaps[len(gaps) // 2]:.3f}), {made / len(gaps):.3f} tokens, "
-        f"{len(gaps)} steps; prefill {events[0][0] - began:.3f} s"
+        f"STEP {what}: {1e3 * seconds / len(gaps):.3f} ms (median "
+        f"{1e3 * gaps[len(gaps) // 2]:.3f}), {count / len(gaps) / what.requests:.3f} tokens a "
+        f"request, {count / seconds:.1f} tokens/s, {len(gaps)} steps; all decoding after "
+        f"{first - began:.3f} s"
     )
-
-
-def kernels(llm: Any, length: int, steps: int = 5, top: int = 14) -> list[str]:
-    """Profile ``steps`` decode steps; return the largest kernels."""
-    from torch.profiler import ProfilerActivity, profile
-
-    engine, made = llm.llm_engine, 0
-    start(engine, length, 200)
-    while made < 12:
-        made += bool(engine.step())
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as found:
-        made = 0
-        while made < steps:
-            made += bool(engine.step())
-        torch.cuda.synchronize()
-    while engine.has_unfinished_requests():
-        engine.step()
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "trace.json"
-        found.export_chrome_trace(str(trace))
-        events = json.loads(trace.read_text())["traceEvents"]
-    kinds = ("kernel", "gpu_memcpy", "gpu_memset")
-    total: dict[str, list[float]] = collections.defaultdict(lambda: [0, 0.0])
-    for event in events:
-        if event.get("cat") in kinds:
-            entry = total[event["name"]]
-            entry[0] += 1
-            entry[1] += event["dur"]
-    busy = sum(entry[1] for entry in total.values()) / steps / 1e3
-    lines = [f"KERNELS context {length}: busy {busy:.3f} ms a step"]
-    for name, (count, micro) in sorted(total.items(), key=lambda item: -item[1][1])[:top]:
-        lines.append(f"  {micro / steps:9.1f} us {count / steps:7.1f} x {name[:90]}")
-    return lines

@@ -1,0 +1,157 @@
+"""Runs mixed concurrent requests on an engine in this process for minutes, and checks each answer.
+
+usage: soak.py NAME MODEL PROFILE MADE [KEY=VALUE ...] [--seconds 180] [--drafter DIR] [--seed 1]
+
+MADE is a directory of make_checkpoint.py: its successor.pt says which token follows which, so a
+greedy answer is either right or wrong. Requests arrive at random: prompts of 1 to 20,000 tokens,
+fresh ones, and others that begin as one before; greedy and sampled, with and without top-k/top-p,
+log probabilities, penalties; a tenth is aborted on the way. Exit status 1: a wrong greedy token, a
+token outside the vocabulary, a log probability that is no number, an answer of another length than
+asked, or more than 23.6 GiB of reserved memory.
+"""
+
+import os
+
+os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_USE_V2_MODEL_RUNNER="1")
+import argparse
+import collections
+import itertools
+import math
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from engine_args import llm_args, plan
+from vllm import LLM, SamplingParams
+from vllm.inputs import TokensPrompt
+
+LIMIT = 23.6 * 2**30
+
+
+class Traffic:
+    """Makes requests, remembers them, and counts what is wrong with the answers."""
+
+    def __init__(self, engine: Any, made: Path, context: int, seed: int) -> None:
+        self.engine, self.random = engine, random.Random(seed)
+        self.context = context
+        self.successor = torch.load(made / "successor.pt").tolist()
+        self.ids = torch.load(made / "ids.pt").tolist()
+        self.open: dict[str, tuple[list[int], Any]] = {}
+        self.old: list[list[int]] = []
+        self.count: collections.Counter[str] = collections.Counter()
+        self.wrong: list[str] = []
+        self.number = itertools.count()
+
+    def walk(self, length: int) -> list[int]:
+        """Return a prompt of ``length`` tokens along the cycle; a third begins like an old one."""
+        start = self.random.choice(self.ids)
+        if self.old and self.random.random() < 0.33:
+            start = self.random.choice(self.old)[0]
+            self.count["prompts that begin like another"] += 1
+        found = [start]
+        while len(found) < length:
+            found.append(self.successor[found[-1]])
+        self.old = [*self.old[-31:], found]
+        return found
+
+    def params(self, tokens: int) -> Any:
+        kind = self.random.random()
+        base: dict[str, Any] = {"max_tokens": tokens, "ignore_eos": True, "detokenize": False}
+        if self.random.random() < 0.3:
+            base["logprobs"] = self.random.choice([0, 1, 5])
+        if kind < 0.5:
+            return SamplingParams(temperature=0, **base)
+        if kind < 0.8:
+            return SamplingParams(temperature=1, top_k=20, top_p=0.95, **base)
+        if kind < 0.9:
+            return SamplingParams(temperature=0.7, seed=self.random.randrange(99), **base)
+        return SamplingParams(temperature=1.3, top_p=0.8, presence_penalty=0.5, **base)
+
+    def arrive(self) -> None:
+        length = min(int(math.exp(self.random.uniform(0, math.log(20_000)))), self.context - 600)
+        tokens = int(math.exp(self.random.uniform(0, math.log(500))))
+        prompt, params, name = self.walk(length), self.params(tokens), f"s{next(self.number)}"
+        self.open[name] = (prompt, params)
+        self.engine.add_request(name, TokensPrompt(prompt_token_ids=prompt), params)
+        self.count["requests"] += 1
+
+    def maybe_abort(self) -> None:
+        if self.open and self.random.random() < 0.002:
+            name = self.random.choice(list(self.open))
+            self.engine.abort_request([name])
+            del self.open[name]
+            self.count["aborted"] += 1
+
+    def ended(self, output: Any) -> None:
+        found = self.open.pop(output.request_id, None)
+        if found is None:
+            return
+        prompt, params = found
+        answer = output.outputs[0]
+        tokens = list(answer.token_ids)
+        self.count["answers"] += 1
+        self.count["tokens"] += len(tokens)
+        if len(tokens) != params.max_tokens:
+            self.wrong.append(f"{output.request_id}: {len(tokens)} of {params.max_tokens} tokens")
+        if not all(0 <= token < len(self.successor) for token in tokens):
+            self.wrong.append(f"{output.request_id}: a token outside the vocabulary")
+        rows = answer.logprobs or []
+        if any(math.isnan(value.logprob) for row in rows for value in row.values()):
+            self.wrong.append(f"{output.request_id}: a log probability is no number")
+        if params.temperature == 0:
+            pairs = list(itertools.pairwise([prompt[-1], *tokens]))
+            bad = [place for place, (a, b) in enumerate(pairs) if self.successor[a] != b]
+            self.count["greedy tokens checked"] += len(pairs)
+            if bad:
+                self.wrong.append(
+                    f"{output.request_id}: prompt {len(prompt)}, greedy token {bad[0]} of "
+                    f"{len(pairs)} is wrong, {len(bad)} in all"
+                )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("name", "model", "profile", "made"):
+        parser.add_argument(name)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--seconds", type=float, default=180)
+    parser.add_argument("--drafter")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    words = [given.profile, *(part for word in given.words for part in ("--set", word))]
+    words += ["--model", given.model] + (["--drafter", given.drafter] if given.drafter else [])
+    want = plan(words)
+    args = llm_args(want["inputs"], given.drafter)
+    llm = LLM(given.model, disable_log_stats=False, **args)
+    engine, seats = llm.llm_engine, want["inputs"]["seats"]
+    traffic = Traffic(engine, Path(given.made), want["inputs"]["context"], given.seed)
+    end = time.time() + given.seconds
+    while time.time() < end or engine.has_unfinished_requests():
+        if time.time() < end and len(traffic.open) < 1.5 * seats and traffic.random.random() < 0.05:
+            traffic.arrive()
+        if engine.has_unfinished_requests():
+            for output in engine.step():
+                if output.finished:
+                    traffic.ended(output)
+            traffic.maybe_abort()
+    torch.cuda.synchronize()
+    reserved = torch.cuda.max_memory_reserved()
+    if reserved > LIMIT:
+        traffic.wrong.append(f"{reserved / 2**30:.2f} GiB reserved, {LIMIT / 2**30:.1f} allowed")
+    counts = ", ".join(f"{value} {key}" for key, value in sorted(traffic.count.items()))
+    print(f"SOAK {given.name}: {given.seconds:.0f} s, {counts}", flush=True)
+    for metric in llm.get_metrics():
+        if metric.name in ("vllm:num_preemptions", "vllm:prefix_cache_hits"):
+            print(f"SOAK {given.name}: {metric.name} {metric.value}", flush=True)
+    print(f"SOAK {given.name}: {reserved / 2**30:.2f} GiB reserved at most", flush=True)
+    for line in traffic.wrong[:20]:
+        print(f"SOAK {given.name} WRONG {line}", flush=True)
+    print(f"SOAK {given.name} {'FAILED' if traffic.wrong else 'passed'}", flush=True)
+    return int(bool(traffic.wrong))
+
+
+if __name__ == "__main__":
+    status = main()
+    os._exit(status)
