@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from qwen3090_ops.knobs import knobs
+
 IDS_FILE = "mtp_draft_vocab_ids.pt"
 _OFF = '--additional-config \'{"qwen3090": {"mtp_draft_vocab": false}}\''
 _AGAIN = "run `qwen3090 prepare` on the base again, or switch the list off with " + _OFF
@@ -26,10 +28,7 @@ def ids_path(model_dir: str, additional_config: Any) -> Path | None:
     Raises:
         ValueError: the switch is not a boolean, or the table is not a table.
     """
-    ours = additional_config.get("qwen3090", {}) if isinstance(additional_config, dict) else {}
-    if not isinstance(ours, dict):
-        raise ValueError(f"additional_config: 'qwen3090' must be a table, got {ours!r}")
-    switch = ours.get("mtp_draft_vocab", True)
+    switch = knobs(additional_config).get("mtp_draft_vocab", True)
     if not isinstance(switch, bool):
         raise ValueError(
             f"additional_config: 'qwen3090.mtp_draft_vocab' must be true or false, got {switch!r}"
