@@ -5,10 +5,10 @@ published for this model on one RTX 3090. It is shown for orientation and sizes 
 when ``kv_bytes`` is unset.
 """
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from qwen3090 import smi
 from qwen3090.errors import UserError
 from qwen3090.models.headers import read_header
 from qwen3090.plan.inputs import PlanInput
@@ -45,12 +45,12 @@ class Item:
 
 def card_bytes() -> int | None:
     """Return the first visible card's memory in bytes as nvidia-smi names it, None without one."""
-    query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
-        out = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True).stdout
-        return int(out.split()[0]) * 2**20
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        rows = smi.query(["memory.total"], timeout=10)
+    except smi.SmiError:
         return None
+    total = smi.number(rows[0]["memory.total"]) if rows else None
+    return None if total is None else int(total) * smi.MIB
 
 
 def checkpoint_bytes(directory: Path, *, mtp: bool) -> int:

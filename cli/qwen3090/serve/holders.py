@@ -6,14 +6,14 @@ from pathlib import Path
 _LISTEN = "0A"
 
 
-def describe_pid(pid: int) -> str:
-    """Return ``pid 123 (command line)``, as much as may be read."""
+def describe_pid(pid: int, otherwise: str = "") -> str:
+    """Return ``pid 123 (command line)``, or a name given otherwise when that cannot be read."""
     with contextlib.suppress(OSError):
         raw = Path(f"/proc/{pid}/cmdline").read_bytes()
         words = raw.replace(b"\0", b" ").decode(errors="replace").strip()
         if words:
             return f"pid {pid} ({words[:120]})"
-    return f"pid {pid}"
+    return f"pid {pid} ({otherwise})" if otherwise else f"pid {pid}"
 
 
 def holder_of_port(port: int) -> str:

@@ -181,10 +181,16 @@ def test_an_unpinned_pool_says_so(model: Path) -> None:
     assert "kv_bytes is unset" in line
 
 
-def smi(directory: Path, gpu: str, apps: str = "", status: int = 0) -> dict[str, str]:
+def smi(directory: Path, gpu: str, *apps: tuple[int, int], status: int = 0) -> dict[str, str]:
     script = directory / "nvidia-smi"
+    entries = "".join(
+        f"<process_info><pid>{pid}</pid><type>C</type><process_name>x</process_name>"
+        f"<used_memory>{used} MiB</used_memory></process_info>"
+        for pid, used in apps
+    )
+    log = f"<nvidia_smi_log><gpu><processes>{entries}</processes></gpu></nvidia_smi_log>"
     script.write_text(
-        f"#!/bin/sh\ncase \"$*\" in *compute-apps*) printf '{apps}' ;; *) printf '{gpu}' ;; esac\n"
+        f"#!/bin/sh\ncase \"$*\" in *-x*) printf '{log}' ;; *) printf '{gpu}' ;; esac\n"
         f"exit {status}\n"
     )
     script.chmod(0o755)
@@ -205,7 +211,7 @@ def test_a_free_card(path: Path) -> None:
 
 
 def test_a_card_that_others_use_names_them(path: Path) -> None:
-    environ = smi(path, "RTX 3090, 24576, 20000\\n", f"{os.getpid()}, 4000\\n")
+    environ = smi(path, "RTX 3090, 24576, 20000\\n", (os.getpid(), 4000))
     error = refused(check_gpu, config(), environ)
     assert f"pid {os.getpid()} (" in error.message
     assert "4000 MiB" in error.message
