@@ -36,6 +36,8 @@ OWNED_FLAGS = {
     "--additional-config": "mtp_draft_vocab",
     "--shutdown-timeout": "shutdown_timeout",
     "--api-server-count": "engine.command",
+    "--middleware": "engine.command",
+    "--worker-extension-cls": "engine.command",
     "--disable-access-log-for-endpoints": "health_interval",
 }
 # Short forms of the flags above.

@@ -19,6 +19,9 @@ CACHE_TYPES = {
 }
 STATE_TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 METHODS = {"dflash2": "dflash", "mtp": "mtp"}
+# What `qwen3090 verify --live` asks: a method of the worker, and the route that serves its answer.
+REPORT_WORKER = "qwen3090_ops.live.extension.ReportExtension"
+REPORT_ROUTE = "qwen3090_ops.live.middleware.EngineReport"
 # Kept as vLLM's own fused kernels instead of what the compiler makes of them.
 CUSTOM_OPS = ["+rms_norm", "+silu_and_mul"]
 # Inherited VLLM_ variables change the engine unseen, so only these pass; engine.env adds others.
@@ -99,6 +102,8 @@ def _flags(c: ServeConfig) -> Iterable[str]:
         yield from ("--compilation-config", _json(_compilation(c)))
     if c.speculation != "none":
         yield from ("--speculative-config", _json(_speculation(c)))
+    # vLLM puts a later middleware outside an earlier one: what asks for the key comes after this.
+    yield from ("--worker-extension-cls", REPORT_WORKER, "--middleware", REPORT_ROUTE)
     yield from _api_flags(c)
     if c.speculation == "mtp":
         # Changes what is compiled, so it goes where vLLM hashes it into its cache.

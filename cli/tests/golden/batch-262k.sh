@@ -25,6 +25,8 @@ VLLM_API_KEY="$(cat /run/key)" env \
   --async-scheduling \
   --language-model-only \
   --compilation-config '{"max_cudagraph_capture_size":64,"custom_ops":["+rms_norm","+silu_and_mul"]}' \
+  --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
+  --middleware qwen3090_ops.live.middleware.EngineReport \
   --reasoning-parser qwen3 \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3_coder \

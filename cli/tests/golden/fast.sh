@@ -27,6 +27,8 @@ VLLM_API_KEY="$(cat /run/key)" env \
   --language-model-only \
   --compilation-config '{"max_cudagraph_capture_size":64,"custom_ops":["+rms_norm","+silu_and_mul"]}' \
   --speculative-config '{"method":"dflash","num_speculative_tokens":7,"draft_sample_method":"probabilistic","rejection_sample_method":"standard","model":"/models/drafter","attention_backend":"FLASH_ATTN"}' \
+  --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
+  --middleware qwen3090_ops.live.middleware.EngineReport \
   --reasoning-parser qwen3 \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3_coder \

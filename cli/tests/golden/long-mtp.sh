@@ -27,6 +27,8 @@ VLLM_API_KEY="$(cat /run/key)" env \
   --language-model-only \
   --compilation-config '{"max_cudagraph_capture_size":32,"custom_ops":["+rms_norm","+silu_and_mul"]}' \
   --speculative-config '{"method":"mtp","num_speculative_tokens":3,"draft_sample_method":"probabilistic","rejection_sample_method":"standard"}' \
+  --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
+  --middleware qwen3090_ops.live.middleware.EngineReport \
   --reasoning-parser qwen3 \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3_coder \
