@@ -1,0 +1,95 @@
+"""How the sampling kernels are launched, for the check of what they need on sm_86."""
+
+from typing import Any
+
+from qwen3090_ops.kernels import Example
+from qwen3090_ops.sampling.limits import GROUP, LIST_CAPACITY, MAX_K
+
+_VOCAB, _DRAFT_VOCAB = 248_320, 40_960
+_MODULE = "qwen3090_ops.sampling.kernels"
+
+
+def _maxima(name: str, dtype: str, tile: int) -> Example:
+    return Example(
+        name,
+        f"{_MODULE}:group_maxima_kernel",
+        {
+            "logits": f"*{dtype}",
+            "logits_stride": "i32",
+            "maxima": "*fp32",
+            "vocab": "i32",
+            "groups": "i32",
+        },
+        {"GROUP": GROUP, "TILE": tile},
+        aligned=("logits", "logits_stride", "maxima", "vocab"),
+    )
+
+
+def _cuts(name: str, dtype: str, vocab: int, *, draft: bool) -> Example:
+    groups = -(-vocab // GROUP)
+    constants: dict[str, Any] = {
+        "HAS_P": True,
+        "HAS_TEMPERATURE": draft,
+        "HAS_STATES": draft,
+        "GROUP": GROUP,
+        "GROUPS_PADDED": 1 << (groups - 1).bit_length(),
+        "TILE": 32,
+        "MAX_K": MAX_K,
+        "CAPACITY": LIST_CAPACITY,
+    }
+    signature = {
+        "logits": f"*{dtype}",
+        "logits_stride": "i32",
+        "maxima": "*fp32",
+        "ids": "*i32",
+        "list_values": "*fp32",
+        "list_columns": "*i32",
+        "cut_values": "*fp32",
+        "cut_columns": "*i32",
+        "top_k": "*i32",
+        "top_p": "*fp32",
+        "temperature": "*fp32",
+        "states": "*i32",
+        "vocab": "i32",
+        "groups": "i32",
+    }
+    if not draft:
+        constants |= {"temperature": None, "states": None}
+    return Example(
+        name,
+        f"{_MODULE}:cuts_kernel",
+        {key: kind for key, kind in signature.items() if key not in constants},
+        constants,
+        warps=8,
+    )
+
+
+def _mask(name: str, dtype: str, tile: int) -> Example:
+    return Example(
+        name,
+        f"{_MODULE}:mask_kernel",
+        {
+            "logits": f"*{dtype}",
+            "logits_stride": "i32",
+            "maxima": "*fp32",
+            "cut_values": "*fp32",
+            "cut_columns": "*i32",
+            "vocab": "i32",
+            "groups": "i32",
+        },
+        {"GROUP": GROUP, "TILE": tile},
+        aligned=("logits", "logits_stride", "maxima", "vocab"),
+    )
+
+
+EXAMPLES = [
+    _maxima("group maxima, target", "fp32", 32),
+    _maxima("group maxima, target, few rows", "fp32", 16),
+    _maxima("group maxima, MTP draft", "bf16", 32),
+    _cuts("cuts, target", "fp32", _VOCAB, draft=False),
+    _cuts("cuts, MTP draft", "bf16", _DRAFT_VOCAB, draft=True),
+    _mask("mask, target", "fp32", 32),
+    _mask("mask, target, few rows", "fp32", 16),
+    _mask("mask, MTP draft", "bf16", 32),
+]
+"""Every launch of ``truncate`` for the model's and the draft vocabulary."""
