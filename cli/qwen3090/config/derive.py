@@ -9,6 +9,7 @@ from typing import Any
 
 from qwen3090 import state
 from qwen3090.config.sources import Given, Layer
+from qwen3090.plan.graphs import graph_bytes
 
 DRAFT_TOKENS = {"dflash2": 7, "mtp": 3, "none": 0}
 BACKENDS = {"bf16": "FLASH_ATTN", "fp8": "FLASHINFER", "int8": "TRITON_ATTN", "int4": "TRITON_ATTN"}
@@ -62,6 +63,8 @@ def fill(values: MutableMapping[str, Any]) -> dict[str, str]:
     if values["device"] == "cuda" and not values["eager"]:
         size = min(values["seats"] * (values["draft_tokens"] + 1), MAX_GRAPH)
         default("graph_sizes", size, "seats x (draft_tokens + 1)")
+        if values["kv_bytes"] is None:
+            default("graph_bytes", graph_bytes(values["draft_tokens"]), "draft_tokens")
     return origins
 
 

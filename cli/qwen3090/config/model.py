@@ -152,11 +152,22 @@ class ServeConfig(BaseModel):
         None,
         description="Attention kernels of the dflash2 drafter. Unset: by drafter_kv_format.",
     )
+    int8_activations: Literal["none", "mlp", "all"] = Field(
+        "none",
+        description="Linear layers whose input is rounded to int8 (Marlin W4A8): faster prefill "
+        "and large batches, at a cost in quality. Head, embedding and drafters never.",
+    )
     async_scheduling: Bool = Field(True, description="Prepare the next step while one runs.")
     graph_sizes: Annotated[GraphSizes | None, Optional] = Field(
         None,
         description="Largest CUDA graph in tokens, or a list of exact sizes. Unset: "
         "seats x (draft_tokens + 1), at most 512.",
+    )
+    graph_bytes: Annotated[Bytes | None, Optional] = Field(
+        None,
+        ge=0,
+        description="Memory that the pool leaves to CUDA graphs when kv_bytes is unset. "
+        "Unset: the plan's estimate.",
     )
     eager: Bool = Field(False, description="No CUDA graphs and no compilation.")
     language_model_only: Bool = Field(True, description="Leave the vision tower out (2.7 GB).")

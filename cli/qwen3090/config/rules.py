@@ -153,6 +153,21 @@ def _runner(c: ServeConfig) -> Iterator[Found]:
         )
 
 
+def _int8(c: ServeConfig) -> Iterator[Found]:
+    if c.int8_activations == "none":
+        return
+    key = ("int8_activations",)
+    if c.device == "cpu":
+        text = f"int8_activations = {c.int8_activations}: the CPU engine has no such kernel"
+        yield Found((*key, "device"), text, "--set int8_activations=none")
+    if "VLLM_MARLIN_INPUT_DTYPE" in c.engine.env:
+        text = (
+            f"engine.env: VLLM_MARLIN_INPUT_DTYPE beside int8_activations = {c.int8_activations} "
+            "would be ignored"
+        )
+        yield Found((*key, "engine.env"), text, "take it out of engine.env")
+
+
 def _cpu(c: ServeConfig) -> Iterator[Found]:
     if c.device != "cpu":
         return
@@ -200,6 +215,7 @@ RULES: tuple[Rule, ...] = (
     _speculation,
     _backends,
     _runner,
+    _int8,
     _cpu,
     _exposure,
 )
@@ -220,6 +236,9 @@ def notes(config: ServeConfig) -> list[Found]:
         seats = largest // ((config.draft_tokens or 0) + 1)
         text = f"graph_sizes = {largest}: beyond {seats} running requests a step uses no graph"
         found.append(Found(("graph_sizes", "seats"), text))
+    if config.graph_bytes is not None and config.kv_bytes is not None:
+        text = f"graph_bytes = {config.graph_bytes} changes nothing: kv_bytes names the pool's size"
+        found.append(Found(("graph_bytes", "kv_bytes"), text))
     if config.state_dtype == "bf16":
         text = "state_dtype = bf16 has 7 mantissa bits; fp16 is as small and loses less"
         found.append(Found(("state_dtype",), text))

@@ -11,14 +11,15 @@ from pathlib import Path
 from qwen3090 import smi
 from qwen3090.errors import UserError
 from qwen3090.models.headers import read_header
+from qwen3090.plan.graphs import graph_bytes
 from qwen3090.plan.inputs import PlanInput
 
 GIB = 2**30
 CARD_BYTES = int(23.6 * GIB)  # what a 24 GB card leaves to CUDA
 CONTEXT_BYTES = 220_000_000  # CUDA context and libraries
 TRANSIENT_BYTES = int(1.09 * GIB)  # activation peak of 2,048-token steps
-# CUDA graphs of DFlash2 by draft tokens; they depend on the verify block, hardly on the sizes.
-GRAPH_BYTES = {7: int(1.45 * GIB), 15: int(1.82 * GIB), 18: int(2.12 * GIB), 20: int(2.27 * GIB)}
+# int8 activations: the widest input of a step (17,408 values) a second time, and a scale a token.
+INT8_BYTES_PER_TOKEN = 17_408 + 4
 # Tensor bytes of the prepared checkpoints without vision tower and MTP module, and of MTP.
 WEIGHT_BYTES = {"fast": 14_542_902_560, "base": 15_178_601_760}
 MTP_BYTES = {"fast": 327_158_928, "base": 644_353_168}
@@ -111,22 +112,30 @@ def weight_items(
 
 
 def graph_item(inputs: PlanInput) -> Item:
-    """Return the share of CUDA graphs: the next larger published figure, or no figure."""
-    if inputs.speculation != "dflash2":
-        return Item("graphs", None, True, f"no figure is known for {inputs.speculation}")
-    larger = [size for k, size in sorted(GRAPH_BYTES.items()) if k >= inputs.k]
-    if not larger:
-        return Item("graphs", None, True, f"no figure is known for {inputs.k} draft tokens")
-    return Item("graphs", larger[0], True, "published for DFlash2")
+    """Return the share of CUDA graphs: none, the setting, or the published figure."""
+    if inputs.eager:
+        return Item("graphs", 0, False, "eager")
+    if inputs.graph_bytes is not None:
+        return Item("graphs", inputs.graph_bytes, True, "graph_bytes")
+    return Item("graphs", graph_bytes(inputs.k), True, "published for DFlash2")
+
+
+def transient_item(inputs: PlanInput) -> Item:
+    """Return what one step takes beside weights and pool."""
+    note = "published peak; 1.96 GiB at a first start"
+    if inputs.int8_activations == "none":
+        return Item("transients", TRANSIENT_BYTES, True, note)
+    size = TRANSIENT_BYTES + inputs.max_batched_tokens * INT8_BYTES_PER_TOKEN
+    return Item("transients", size, True, f"{note}; int8 inputs added")
 
 
 def pool_estimate(inputs: PlanInput, weights: list[Item], card: int) -> int:
     """Return the bytes that vLLM would about leave to the pool at ``gpu_memory_utilization``.
 
-    Graphs are not subtracted: the V2 runner does not count them. Its own profiling varies by
-    about 1 GiB from start to start.
+    Its own profiling varies by about 1 GiB from start to start.
     """
-    taken = sum(item.size or 0 for item in weights) + TRANSIENT_BYTES + CONTEXT_BYTES
+    shares = [*weights, graph_item(inputs), transient_item(inputs)]
+    taken = sum(item.size or 0 for item in shares) + CONTEXT_BYTES
     return max(0, int(card * inputs.gpu_memory_utilization) - taken)
 
 
@@ -137,7 +146,7 @@ def budget(inputs: PlanInput, weights: list[Item], pool: int, card: int) -> list
         *weights,
         Item("pool", pool, inputs.kv_bytes is None, pool_note),
         graph_item(inputs),
-        Item("transients", TRANSIENT_BYTES, True, "published peak; 1.96 GiB at a first start"),
+        transient_item(inputs),
         Item("CUDA context", CONTEXT_BYTES, True, "published"),
     ]
     left = card - sum(item.size or 0 for item in items)

@@ -32,6 +32,9 @@ class PlanInput:
         drafter_backend: backend of the drafter; None takes its format's own.
         device: ``cuda`` or ``cpu``.
         gpu_memory_utilization: share of the card that vLLM may fill, when kv_bytes is unset.
+        graph_bytes: bytes for CUDA graphs; None takes the estimate (``graphs.py``).
+        eager: whether there are no CUDA graphs.
+        int8_activations: linear layers with int8 activations: ``none``, ``mlp`` or ``all``.
     """
 
     context: int = 65536
@@ -50,6 +53,9 @@ class PlanInput:
     drafter_backend: str | None = None
     device: str = "cuda"
     gpu_memory_utilization: float = 0.93
+    graph_bytes: int | None = None
+    eager: bool = False
+    int8_activations: str = "none"
 
     def __post_init__(self) -> None:
         """Check every value; raise UserError naming the first that is wrong."""

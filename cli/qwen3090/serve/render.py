@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qwen3090.config.model import ServeConfig
+from qwen3090.plan.graphs import compilation_sizes
 
 PLUGIN = "qwen3090"
 CACHE_TYPES = {
@@ -105,10 +106,20 @@ def _flags(c: ServeConfig) -> Iterable[str]:
     # vLLM puts a later middleware outside an earlier one: what asks for the key comes after this.
     yield from ("--worker-extension-cls", REPORT_WORKER, "--middleware", REPORT_ROUTE)
     yield from _api_flags(c)
-    if c.speculation == "mtp":
-        # Changes what is compiled, so it goes where vLLM hashes it into its cache.
-        knobs = {"mtp_draft_vocab": c.mtp_draft_vocab}
+    if knobs := _knobs(c):
         yield from ("--additional-config", _json({PLUGIN: knobs}))
+
+
+def _knobs(c: ServeConfig) -> dict[str, Any]:
+    """Return what our code in the engine reads; vLLM hashes it into its compile cache's key."""
+    knobs: dict[str, Any] = {}
+    if c.speculation == "mtp":
+        knobs["mtp_draft_vocab"] = c.mtp_draft_vocab
+    if c.int8_activations != "none":
+        knobs["int8_activations"] = c.int8_activations
+    if c.kv_bytes is None and c.graph_bytes is not None:
+        knobs["graph_bytes"] = c.graph_bytes
+    return knobs
 
 
 def _api_flags(c: ServeConfig) -> Iterable[str]:
@@ -123,11 +134,8 @@ def _api_flags(c: ServeConfig) -> Iterable[str]:
 
 
 def _compilation(c: ServeConfig) -> dict[str, Any]:
-    if isinstance(c.graph_sizes, int):
-        sizes: dict[str, Any] = {"max_cudagraph_capture_size": c.graph_sizes}
-    else:
-        sizes = {"cudagraph_capture_sizes": sorted(c.graph_sizes or ())}
-    return sizes | {"custom_ops": CUSTOM_OPS}
+    sizes = compilation_sizes(c.graph_sizes or (), c.seats, c.draft_tokens or 0)
+    return {**sizes, "custom_ops": CUSTOM_OPS}
 
 
 def _speculation(c: ServeConfig) -> dict[str, Any]:

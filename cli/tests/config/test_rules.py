@@ -58,6 +58,13 @@ CASES = [
     ("demo", ["model=/m", "temperature=0.7"], "above temperature 0", "temperature=0"),
     ("demo", ["model=/m", "temperature=none"], "above temperature 0", "temperature=0"),
     ("demo", ["model=/m", "kv_format=int8"], "keeps a bf16 cache", "kv_format=bf16"),
+    ("demo", ["model=/m", "int8_activations=mlp"], "no such kernel", "int8_activations=none"),
+    (
+        "batch",
+        ['engine.env={"VLLM_MARLIN_INPUT_DTYPE": "int8"}'],
+        "VLLM_MARLIN_INPUT_DTYPE beside",
+        "engine.env",
+    ),
     ("demo", ["model=/m", "kv_bytes=none"], "the pool must be named", "kv_bytes=1GiB"),
     ("fast", ["host=0.0.0.0"], "reached from other machines", "api_key_file=FILE"),
     ("fast", ["host=::"], "reached from other machines", "api_key_file=FILE"),

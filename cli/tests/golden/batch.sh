@@ -17,7 +17,7 @@ VLLM_API_KEY="$(cat /run/key)" env \
   --max-num-seqs 64 \
   --max-num-batched-tokens 2048 \
   --gpu-memory-utilization 0.93 \
-  --kv-cache-memory-bytes 7247757312 \
+  --kv-cache-memory-bytes 7130316800 \
   --kv-cache-dtype fp8 \
   --attention-backend FLASHINFER \
   --mamba-ssm-cache-dtype float16 \
@@ -31,4 +31,5 @@ VLLM_API_KEY="$(cat /run/key)" env \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3_coder \
   --disable-access-log-for-endpoints /health \
-  --shutdown-timeout 30
+  --shutdown-timeout 30 \
+  --additional-config '{"qwen3090":{"int8_activations":"mlp"}}'

@@ -25,7 +25,7 @@ VLLM_API_KEY="$(cat /run/key)" env \
   --mamba-cache-mode align \
   --async-scheduling \
   --language-model-only \
-  --compilation-config '{"max_cudagraph_capture_size":32,"custom_ops":["+rms_norm","+silu_and_mul"]}' \
+  --compilation-config '{"cudagraph_capture_sizes":[1,2,4,8,12,16,20,24,28,32],"custom_ops":["+rms_norm","+silu_and_mul"]}' \
   --speculative-config '{"method":"mtp","num_speculative_tokens":3,"draft_sample_method":"probabilistic","rejection_sample_method":"standard"}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \

@@ -69,11 +69,28 @@ def _cpu_linear() -> tuple[bool, str]:
     return ours, f"8-bit group-128 linears: {kernel.__module__}.{kernel.__name__}"
 
 
+def _int8_activations() -> tuple[bool, str]:
+    from types import SimpleNamespace
+
+    from vllm.config import VllmConfig, set_current_vllm_config
+    from vllm.model_executor.layers.quantization.utils.marlin_utils import get_marlin_input_dtype
+
+    config = VllmConfig(additional_config={"qwen3090": {"int8_activations": "mlp"}})
+    text = SimpleNamespace(num_hidden_layers=64)
+    config.model_config = SimpleNamespace(hf_text_config=text)
+    names = ("model.layers.3.mlp.gate_up_proj", "model.layers.3.self_attn.qkv_proj", "lm_head")
+    with set_current_vllm_config(config, check_compile=False):
+        found = [get_marlin_input_dtype(name) for name in names]
+    detail = ", ".join(f"{name} {dtype}" for name, dtype in zip(names, found, strict=True))
+    return [str(dtype) for dtype in found] == ["torch.int8", "None", "None"], detail
+
+
 _HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "vllm-version": _vllm_version,
     "entry-point": _entry_point,
     "plugin-loads": _plugin_runs,
     "cpu-linear-kernel": _cpu_linear,
+    "int8-activations": _int8_activations,
 }
 
 
