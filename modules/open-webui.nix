@@ -54,7 +54,9 @@ in
       };
       script = ''
         umask 077
-        printf 'OPENAI_API_KEY=%s\n' "$(cat "$CREDENTIALS_DIRECTORY/api-key")" > ${file}
+        # The first key: the file may hold more, comments and blank lines.
+        key=$(sed -n '/^[[:space:]]*[^#[:space:]]/{s/[[:space:]]//g;p;q;}' "$CREDENTIALS_DIRECTORY/api-key")
+        printf 'OPENAI_API_KEY=%s\n' "$key" > ${file}
       '';
     };
   };

@@ -53,7 +53,8 @@ in
       default = false;
       description = ''
         Whether to open the firewall for a Prometheus server. The engine serves `/metrics` on the
-        API's own port, so this opens the same port as `openFirewall`, under the same conditions.
+        API's own port, so this opens the same port as `openFirewall`, under the same conditions,
+        and Prometheus needs a key too (`authorization.credentials_file` of its scrape job).
       '';
     };
 
@@ -62,7 +63,9 @@ in
       default = null;
       example = "/run/secrets/qwen3090-key";
       description = ''
-        File that holds the API's bearer key: one word. systemd reads it as root when the service
+        File that holds the API's keys, one a line, each of 16 characters or more; lines that begin
+        with `#` are comments. Every route but `/health` and `/ping` asks for one of them; Open WebUI
+        gets the first. systemd reads the file as root when the service
         starts and hands it over as a credential, so it may be readable by root alone, and may be
         made by sops-nix or agenix. A file in the Nix store is refused: every user can read those.
       '';

@@ -104,4 +104,6 @@ with subtest("with a key: the network, the key, and nowhere the key's text"):
     lan.fail(f"journalctl | grep '{text}'")
     lan.fail(f"cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -e '{text}' -e '^--api-key'")
     lan.fail(f"grep -q '{text}' /proc/{main_pid(lan)}/environ")
-    assert about(lan)["environment"]["VLLM_API_KEY"] == KEY
+    environment = about(lan)["environment"]
+    assert not [name for name, value in environment.items() if KEY in value]
+    assert "/run/credentials/qwen3090.service/api-key" in environment["QWEN3090_API"]

@@ -15,7 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-KEY = os.environ.get("VLLM_API_KEY", "")
+SOURCE = json.loads(os.environ["QWEN3090_API"])["keys"]
+KEYS = Path(SOURCE).read_text().split() if SOURCE else []
 HUNG = threading.Event()
 # A service has no business in any of these.
 FOREIGN = (
@@ -93,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/stub/hang":
             HUNG.set()
             self.reply(200, {})
-        elif KEY and self.headers.get("Authorization") != f"Bearer {KEY}":
+        elif KEYS and self.headers.get("Authorization") not in [f"Bearer {key}" for key in KEYS]:
             self.reply(401, {"error": "Unauthorized"})
         else:
             self.reply(200, {"choices": [{"text": "x"}], "usage": {"completion_tokens": 1}})

@@ -1,4 +1,4 @@
-"""The rules that look at files: the API key must exist, hold a key and be private."""
+"""The rules that look at files: the file of API keys must exist, hold keys and be private."""
 
 import os
 import shlex
@@ -6,12 +6,16 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from qwen3090.config.keyfile import parse_keys
 from qwen3090.config.model import ServeConfig
 from qwen3090.config.problems import Found
 
+# vLLM's own name for a key, as environment files have it.
+VARIABLE = "VLLM_API_KEY"
+
 
 def key_path(config: ServeConfig, environ: Mapping[str, str] | None = None) -> Path | None:
-    """Return the file that holds the API key: api_key_file, or systemd's credential, or None."""
+    """Return the file that holds the API keys: api_key_file, or systemd's credential, or None."""
     environ = os.environ if environ is None else environ
     if config.api_key_file is not None:
         return config.api_key_file.expanduser()
@@ -21,25 +25,41 @@ def key_path(config: ServeConfig, environ: Mapping[str, str] | None = None) -> P
     return None
 
 
+def key_variable(config: ServeConfig, environ: Mapping[str, str] | None = None) -> str | None:
+    """Return the variable that holds the API keys when no file does: VLLM_API_KEY, or None."""
+    environ = os.environ if environ is None else environ
+    given = environ.get(VARIABLE) and key_path(config, environ) is None
+    return VARIABLE if given else None
+
+
 def read_key(path: Path) -> str:
-    """Return the key in a file.
+    """Return the first key in a file; raises as read_keys does."""
+    return parse_keys(path.read_text(encoding="utf-8", errors="replace"))[0]
+
+
+def read_keys(config: ServeConfig, environ: Mapping[str, str] | None = None) -> list[str]:
+    """Return the API keys, the supervisor's own first; none when the API needs no key.
 
     Raises:
-        ValueError: empty, or not one word of printable ASCII.
+        ValueError: no key, or a line that is none.
         OSError: the file cannot be read.
     """
-    text = path.read_text(encoding="utf-8", errors="replace").strip()
-    if not text:
-        raise ValueError("is empty")
-    if not text.isascii() or not text.isprintable() or any(char.isspace() for char in text):
-        raise ValueError("must hold one key: printable ASCII without spaces")
-    return text
+    environ = os.environ if environ is None else environ
+    if path := key_path(config, environ):
+        return parse_keys(path.read_text(encoding="utf-8", errors="replace"))
+    variable = key_variable(config, environ)
+    return parse_keys(environ[variable]) if variable else []
 
 
 def file_problems(config: ServeConfig, environ: Mapping[str, str] | None = None) -> Iterator[Found]:
     """Yield what is wrong with the files a configuration names."""
     path = key_path(config, environ)
     if path is None:
+        try:
+            read_keys(config, environ)
+        except ValueError as error:
+            text, cure = f"{VARIABLE}, {error}", "export VLLM_API_KEY=$(openssl rand -hex 32)"
+            yield Found(("api_key_file",), text, cure)
         return
     name = shlex.quote(str(path))
     make = f"install -m 600 /dev/null {name} && openssl rand -hex 32 > {name}"
@@ -50,7 +70,7 @@ def file_problems(config: ServeConfig, environ: Mapping[str, str] | None = None)
             text = f"api_key_file = {path} is not a regular file"
             yield Found(("api_key_file",), text, "--set api_key_file=FILE")
             return
-        read_key(path)
+        read_keys(config, environ)
         if mode & stat.S_IROTH:
             text = f"api_key_file = {path} can be read by every user"
             yield Found(("api_key_file",), text, f"chmod 600 {name}")

@@ -1,23 +1,21 @@
-"""Shows what would be started: text to paste into a shell, or JSON. The API key is never read."""
+"""Shows what would be started: text to paste into a shell, or JSON. No API key is read."""
 
 import json
 import shlex
-from pathlib import Path
 
 from qwen3090.config.resolve import Resolved
 from qwen3090.config.show import flat
-from qwen3090.serve.render import Launch
+from qwen3090.serve.render import FOREIGN, Launch
 
 
-def as_shell(launch: Launch, key_file: Path | None) -> str:
-    """Return one ``env`` command, a flag a line; the key is read from its file when it runs.
+def as_shell(launch: Launch) -> str:
+    """Return one ``env`` command, a flag a line.
 
-    The key stands before ``env``: an assignment of the shell's is never in an argument list.
+    A key that came as a variable stands before ``env``: an assignment of the shell's is never in
+    an argument list.
     """
-    key = f'VLLM_API_KEY="$(cat {shlex.quote(str(key_file))})" ' if key_file is not None else ""
-    lines = [f"{key}env"]
-    dropped = [name for name in launch.removed if not (key and name == "VLLM_API_KEY")]
-    lines += [f"-u {shlex.quote(name)}" for name in dropped]
+    lines = ["".join(f'{name}="${source}" ' for name, source in launch.copied.items()) + "env"]
+    lines += [f"-u {shlex.quote(name)}" for name in launch.removed]
     lines += [f"{name}={shlex.quote(value)}" for name, value in launch.environment.items()]
     lines += _flag_lines(launch.argv)
     return " \\\n  ".join(lines)
@@ -34,11 +32,10 @@ def _flag_lines(argv: tuple[str, ...]) -> list[str]:
     return lines
 
 
-def as_json(resolved: Resolved, launch: Launch, key_file: Path | None) -> str:
+def as_json(resolved: Resolved, launch: Launch) -> str:
     """Return profile, arguments, environment and settings as JSON."""
     environment = dict(launch.environment)
-    if key_file is not None:
-        environment["VLLM_API_KEY"] = f"<from {key_file}>"
+    environment |= {name: f"<from {source}>" for name, source in launch.copied.items()}
     document = {
         "profile": resolved.profile,
         "argv": list(launch.argv),
@@ -65,7 +62,9 @@ def choices(resolved: Resolved, launch: Launch, has_key: bool) -> list[str]:
         f"API key: {'required' if has_key else 'none (loopback only)'}",
     ]
     if launch.removed:
-        ignored = [name for name in launch.removed if name.startswith("VLLM_")]
+        used = launch.copied.values()
+        foreign = ("VLLM_", *FOREIGN)
+        ignored = [n for n in launch.removed if n.startswith(foreign) and n not in used]
         if ignored:
             lines.append(f"ignored: {', '.join(ignored)} (set what the engine needs in engine.env)")
     return lines + [f"note: {note}" for note in resolved.notes]

@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from qwen3090.config.files import file_problems, key_path, read_key
+from qwen3090.config.files import file_problems, read_keys
 from qwen3090.config.model import ServeConfig
 from qwen3090.config.problems import ConfigError, Problem
 from qwen3090.errors import UserError
@@ -23,16 +23,16 @@ from qwen3090.setup.cuda import home_of
 
 
 def check_key(config: ServeConfig, environ: Mapping[str, str]) -> str | None:
-    """Return the API key, or None when none is set.
+    """Return the first API key, which the supervisor uses itself, or None when there is none.
 
     Raises:
-        ConfigError: the key's file is missing, empty or readable by everyone.
+        ConfigError: the key file is missing, holds no good key or is readable by everyone.
     """
     problems = [Problem(item.text, item.next_step) for item in file_problems(config, environ)]
     if problems:
         raise ConfigError(problems)
-    path = key_path(config, environ)
-    return read_key(path) if path else None
+    keys = read_keys(config, environ)
+    return keys[0] if keys else None
 
 
 def check_checkpoint(config: ServeConfig) -> None:

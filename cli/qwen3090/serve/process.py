@@ -24,7 +24,7 @@ class Engine:
     Args:
         launch: command and environment.
         inherited: the environment to start from.
-        secrets: variables for the engine's process alone, such as VLLM_API_KEY.
+        secrets: variables for the engine's process alone, such as keys of the API.
         on_exit: called once with the exit status (128 + N after a signal), from another thread.
         on_plugin_failure: called with a log line that says that our plugin did not load.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qwen3090.config import ConfigError, Resolved, resolve
-from qwen3090.config.files import file_problems, key_path
+from qwen3090.config.files import file_problems, key_path, key_variable, read_keys
 from qwen3090.verify.report import Finding, Status
 
 SHOW = "qwen3090 config show"
@@ -63,12 +63,14 @@ def check_settings(asked: Asked) -> tuple[Resolved | None, list[Finding]]:
 
 
 def _key(resolved: Resolved) -> Iterator[Finding]:
-    path = key_path(resolved.config)
+    where = key_path(resolved.config) or key_variable(resolved.config)
     problems = list(file_problems(resolved.config))
     for item in problems:
         yield Finding("settings.key", Status.FAIL, item.text, item.next_step)
     if not problems:
-        found = f"{path}: one key, not readable by others" if path else "none: loopback only"
+        count = len(read_keys(resolved.config))
+        keys = f"{where}: {count} key{'s' if count > 1 else ''}, not readable by others"
+        found = keys if where else "none: loopback only"
         yield Finding("settings.key", Status.PASS, found)
 
 

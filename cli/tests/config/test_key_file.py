@@ -4,8 +4,10 @@ import os
 from pathlib import Path
 
 from qwen3090.config import resolve
-from qwen3090.config.files import file_problems
+from qwen3090.config.files import file_problems, key_variable, read_keys
 from qwen3090.config.problems import Found
+
+KEY = "a-key-of-16-characters"
 
 
 def problem(path: Path) -> Found:
@@ -34,6 +36,24 @@ def test_the_cure_for_a_wrong_key_does_not_overwrite_it(tmp_path: Path) -> None:
 def test_a_path_with_spaces_is_quoted(tmp_path: Path) -> None:
     path = tmp_path / "my key"
     assert f"'{path}'" in problem(path).next_step
-    path.write_text("key")
+    path.write_text("a-key-of-16-characters")
     path.chmod(0o644)
     assert problem(path).next_step == f"chmod 600 '{path}'"
+
+
+def test_a_key_from_the_environment() -> None:
+    config = resolve("fast", environ={}).config
+    assert read_keys(config, {"VLLM_API_KEY": KEY}) == [KEY]
+    assert read_keys(config, {"VLLM_API_KEY": ""}) == []
+    (found,) = file_problems(config, {"VLLM_API_KEY": "tell-nobody"})
+    assert "VLLM_API_KEY, line 1" in found.text
+    assert "tell-nobody" not in found.text
+
+
+def test_a_file_comes_before_the_environment(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text(f"{KEY}-of-the-file\n{KEY}-of-somebody-else\n")
+    config = resolve("fast", sets=[f"api_key_file={path}"], environ={}).config
+    keys = read_keys(config, {"VLLM_API_KEY": KEY})
+    assert keys == [f"{KEY}-of-the-file", f"{KEY}-of-somebody-else"]
+    assert key_variable(config, {"VLLM_API_KEY": KEY}) is None

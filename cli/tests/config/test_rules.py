@@ -181,17 +181,23 @@ def test_owner_of_a_flag(flag: str, owner: str) -> None:
     assert owner_of(flag) == owner
 
 
+GOOD = "0123456789abcdef"
+
+
 @pytest.mark.parametrize(
     ("content", "mode", "text"),
     [
         (None, 0, "cannot be read"),
-        ("", 0o600, "is empty"),
-        ("  \n", 0o600, "is empty"),
-        ("two words", 0o600, "one key"),
-        ("sch\u00fcssel", 0o600, "one key"),
-        ("good", 0o644, "read by every user"),
-        ("good", 0o600, ""),
-        ("good", 0o440, ""),
+        ("", 0o600, "holds no key"),
+        ("  \n", 0o600, "holds no key"),
+        ("# good-key-of-16-characters\n", 0o600, "holds no key"),
+        (f"{GOOD}\ntwo words are no key", 0o600, "line 2: a key is printable ASCII"),
+        ("sch\u00fcssel-of-16-characters", 0o600, "line 1: a key is printable ASCII"),
+        (f"# short\n\n{GOOD[:15]}", 0o600, "line 3: a key has 16 characters or more"),
+        (GOOD, 0o644, "read by every user"),
+        (GOOD, 0o600, ""),
+        (f"{GOOD}\n", 0o440, ""),
+        (f"# ours\n  {GOOD}  \n\n# theirs\r\n{GOOD}2\r\n", 0o600, ""),
     ],
 )
 def test_the_key_file(tmp_path: Path, content: str | None, mode: int, text: str) -> None:
@@ -206,6 +212,7 @@ def test_the_key_file(tmp_path: Path, content: str | None, mode: int, text: str)
     else:
         assert text in found[0].text
         assert str(path) in found[0].next_step
+        assert GOOD[:15] not in found[0].text
 
 
 @pytest.mark.parametrize(

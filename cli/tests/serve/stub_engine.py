@@ -2,7 +2,7 @@
 
 Arguments are what serve renders (the first is the model's path); modes come from $STUB_MODE:
 slow, never-ready, no-token, no-warmup, dies-after-ready, dies-at-start, hangs, stubborn,
-grandchild, plugin.
+grandchild, plugin. What it tells of its progress: stub_progress.py.
 """
 
 import json
@@ -15,12 +15,17 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from stub_progress import FOLDER, Steps
+
 MODE = os.environ.get("STUB_MODE", "")
-KEY = os.environ.get("VLLM_API_KEY", "")
+SOURCE = json.loads(os.environ["QWEN3090_API"])["keys"]
+TEXT = os.environ.get("QWEN3090_API_KEYS", "") if SOURCE == "environment" else ""
+KEYS = (TEXT or (Path(SOURCE).read_text() if SOURCE else "")).split()
 STARTED = time.monotonic()
 HANG = threading.Event()
 BUSY = threading.Semaphore(0)
 LOCK = threading.Lock()
+STEPS = Steps()
 
 
 def note(name: str, text: str = "") -> None:
@@ -52,8 +57,28 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200, {"data": [{"id": "stub"}]})
 
     def do_POST(self) -> None:
+        STEPS.request(1)
+        try:
+            self.answer()
+        finally:
+            STEPS.request(-1)
+
+    def stream(self, pieces: int) -> None:
+        """Answer in pieces, ten a second."""
+        self.send_response(200)
+        self.end_headers()
+        for number in range(pieces):
+            self.wfile.write(b"data: %d\n\n" % number)
+            self.wfile.flush()
+            time.sleep(0.1)
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def answer(self) -> None:
+        if FOLDER and (Path(FOLDER) / "drain").exists():
+            self.reply(503, {"error": "stopping"})
+            return
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if KEY and self.headers.get("Authorization") != f"Bearer {KEY}":
+        if KEYS and self.headers.get("Authorization") not in [f"Bearer {key}" for key in KEYS]:
             self.reply(401, {"error": "Unauthorized"})
             return
         if MODE == "no-token" or (MODE == "no-warmup" and "min_tokens" in request):
@@ -61,6 +86,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         with LOCK, (Path(os.environ["STUB_DIR"]) / "requests").open("a") as stream:
             stream.write(json.dumps(request) + "\n")
+        if request.get("stream"):
+            self.stream(request["max_tokens"])
+            return
+        STEPS.token()
         self.reply(200, {"choices": [{"text": "x"}], "usage": {"completion_tokens": 1}})
         note("token")
         after = {"dies-after-ready": lambda: os._exit(3), "hangs": HANG.set}.get(MODE)

@@ -64,7 +64,7 @@ def test_a_named_model_must_exist(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "mode", "says"),
-    [("secret\n", 0o644, "every user"), ("", 0o600, "empty"), (None, 0, "No such file")],
+    [("secret-of-16-chars\n", 0o644, "every user"), ("", 0o600, "no key"), (None, 0, "No such file")],
 )
 def test_the_keys_file_is_held_to_serves_rules(
     tmp_path: Path, content: str | None, mode: int, says: str
@@ -82,7 +82,7 @@ def test_the_keys_file_is_held_to_serves_rules(
 
 def test_a_private_key_passes(tmp_path: Path) -> None:
     key = tmp_path / "key"
-    key.write_text("secret")
+    key.write_text("secret-of-16-chars")
     key.chmod(0o600)
     finding = found(Asked("fast", sets=[f"api_key_file={key}"]))["settings.key"]
     assert finding.status is Status.PASS

@@ -1,0 +1,40 @@
+"""The class that vLLM's `--middleware` names: every layer of this package, in the one right order.
+
+Outermost first: the guard (nothing is read before the key is known); keep-alive comments, so that
+no other layer sees them; the log, so that refusals have a line too; the limits; clear errors.
+"""
+
+import os
+
+from qwen3090_ops.api import keys, settings
+from qwen3090_ops.api.asgi import App, Receive, Scope, Send
+from qwen3090_ops.api.errors import ClearErrors
+from qwen3090_ops.api.guard import Guard
+from qwen3090_ops.api.keepalive import KeepAlive
+from qwen3090_ops.api.limits import Limits
+from qwen3090_ops.api.requestlog import RequestLog
+
+
+class Api:
+    """The layers around one server.
+
+    Args:
+        app: the server.
+
+    Raises:
+        RuntimeError: the settings or the keys are missing or wrong; the server does not start.
+    """
+
+    def __init__(self, app: App) -> None:
+        found = settings.read(os.environ)
+        keyring = keys.load(found.keys, os.environ)
+        app = ClearErrors(app, found.served_name)
+        app = Limits(app, found.max_body_bytes, found.max_json_depth)
+        if found.request_log:
+            app = RequestLog(app, speculation=found.speculation)
+        app = KeepAlive(app, found.keep_alive_interval)
+        self._app = Guard(app, keyring)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        await self._app(scope, receive, send)
