@@ -9,6 +9,7 @@ Layout of the state directory::
     models/.NAME.staging/ a fetch that is not finished; never loaded
     prepared/base/        prepared checkpoint (int8 head, embedding, MTP module)
     prepared/fast/        prepared checkpoint with the fast variant's files
+    last-failure.json     why the server last ended, and how often in a row (serve/history.py)
 """
 
 import os

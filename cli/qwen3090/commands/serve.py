@@ -36,10 +36,11 @@ def cli(
     winning. List the profiles: qwen3090 config profiles. All settings: qwen3090 config reference.
     """
     from qwen3090.config import resolve
-    from qwen3090.config.files import key_path
-    from qwen3090.serve import dryrun, gates
+    from qwen3090.errors import UserError
+    from qwen3090.serve import dryrun, gates, history
     from qwen3090.serve.render import render
-    from qwen3090.serve.supervise import Supervisor, say
+    from qwen3090.serve.say import say
+    from qwen3090.serve.supervise import Supervisor
 
     if json_output and not dry_run:
         raise click.UsageError("--json goes with --dry-run")
@@ -47,20 +48,25 @@ def cli(
     config = resolved.require()
     launch = render(config, os.environ, cuda_home=gates.cuda_home(config))
     if dry_run:
-        key_file = key_path(config, os.environ)
-        shown = (
-            dryrun.as_json(resolved, launch, key_file)
-            if json_output
-            else dryrun.as_shell(launch, key_file)
-        )
-        click.echo(shown)
+        click.echo(dryrun.as_json(resolved, launch) if json_output else dryrun.as_shell(launch))
         return
     key = gates.check_key(config, os.environ)
     for line in dryrun.choices(resolved, launch, key is not None):
         say(line)
+    mark = history.fingerprint(launch, config.model)
+    for line in history.said(mark):
+        say(line)
     if unsafe_skip_checks:
         say("checks skipped (--unsafe-skip-checks)")
     else:
-        for line in gates.pass_all(config, os.environ):
-            say(line)
-    raise SystemExit(Supervisor(config, launch, key, os.environ).run())
+        try:
+            for line in gates.pass_all(config, os.environ):
+                say(line)
+        except UserError as error:
+            history.note(error.exit_code, error.message, resolved.profile, mark)
+            raise
+    outcome = Supervisor(config, launch, key, os.environ).run()
+    history.note(
+        outcome.code, outcome.reason, resolved.profile, mark, ready_seconds=outcome.ready_seconds
+    )
+    raise SystemExit(outcome.code)

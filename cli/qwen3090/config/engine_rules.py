@@ -34,12 +34,14 @@ OWNED_FLAGS = {
     "--tool-call-parser": "tools",
     "--override-generation-config": "temperature",
     "--additional-config": "mtp_draft_vocab",
-    "--shutdown-timeout": "shutdown_timeout",
+    "--shutdown-timeout": "kill_timeout",
+    "--scheduler-cls": "stall_timeout",
     "--api-server-count": "engine.command",
-    "--middleware": "engine.command",
     "--worker-extension-cls": "engine.command",
     "--disable-access-log-for-endpoints": "health_interval",
 }
+# Flags of ours that a user may give as well, each time adding one.
+SHARED_FLAGS = frozenset({"--middleware"})
 # Short forms of the flags above.
 ALIASES = {
     "-ac": "--attention-config",

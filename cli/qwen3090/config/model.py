@@ -79,8 +79,9 @@ class ServeConfig(BaseModel):
     port: Int = Field(18020, ge=1, le=65535, description="TCP port to listen on.")
     api_key_file: Annotated[Path | None, Optional] = Field(
         None,
-        description="File with the bearer key, not readable by others. "
-        "Unset: $CREDENTIALS_DIRECTORY/api-key when it exists, else no key.",
+        description="File with the API's keys, one a line (# begins a comment), not readable by "
+        "others. Unset: $CREDENTIALS_DIRECTORY/api-key when it exists, else VLLM_API_KEY, else "
+        "no key.",
     )
     # How much
     context: Int = Field(65536, ge=16, description="Longest request, prompt and answer, in tokens.")
@@ -186,6 +187,30 @@ class ServeConfig(BaseModel):
         description="Default temperature of requests. "
         "Unset: the checkpoint's generation_config.json.",
     )
+    max_body_bytes: Bytes = Field(
+        8 * 2**20,
+        ge=1024,
+        description="Longest body of a request (8388608 or 8MiB); a longer one is answered 413.",
+    )
+    max_json_depth: Int = Field(
+        64,
+        ge=8,
+        le=200,
+        description="Deepest nesting of a request's JSON; a deeper one is answered 400. The time "
+        "that a schema takes grows with the third power of its depth.",
+    )
+    keep_alive_interval: Float = Field(
+        15.0,
+        ge=0,
+        le=3600,
+        description="Seconds of silence after which a comment goes into a streamed answer, so that "
+        "proxies do not cut it during a long prompt. 0: never.",
+    )
+    request_log: Bool = Field(
+        True,
+        description="Log a line for each request: tokens, cached tokens, time to the first token, "
+        "speed; never its text.",
+    )
     # Supervision, in seconds
     ready_timeout: Int = Field(
         1800,
@@ -205,6 +230,20 @@ class ServeConfig(BaseModel):
     )
     health_interval: Float = Field(
         5.0, gt=0, le=3600, description="Seconds between two health requests of the supervisor."
+    )
+    stall_timeout: Int = Field(
+        300,
+        ge=1,
+        description="Seconds that one engine step may take once the server is ready; then the "
+        "engine is stopped as stalled. The slowest step that is right is a first one of its shape, "
+        "which compiles kernels: tens of seconds.",
+    )
+    request_timeout: Int = Field(
+        600,
+        ge=0,
+        description="Seconds that a request may stand still while engine steps go on; then the "
+        "engine is stopped. Waiting for a seat, or for prompts before it, is not standing still. "
+        "0: never.",
     )
     engine: EngineSection = Field(
         default_factory=lambda: EngineSection.model_validate({}), description="The engine process."

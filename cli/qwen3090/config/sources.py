@@ -17,6 +17,9 @@ PREFIX = "QWEN3090_"
 # Variables with our prefix that are no settings: they belong to other parts of the project.
 NOT_SETTINGS = frozenset(
     {
+        "QWEN3090_API",
+        "QWEN3090_API_KEYS",
+        "QWEN3090_RUNTIME_DIR",
         "QWEN3090_TINY_TRAINED",
         "QWEN3090_STATE",
         "QWEN3090_UPDATE_GOLDEN",

@@ -4,12 +4,14 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from qwen3090.config.files import key_variable
 from qwen3090.config.model import ServeConfig
 from qwen3090.plan.graphs import compilation_sizes
+from qwen3090.serve.api import API_KEYS, API_SETTINGS, api_settings
 
 PLUGIN = "qwen3090"
 CACHE_TYPES = {
@@ -23,12 +25,21 @@ METHODS = {"dflash2": "dflash", "mtp": "mtp"}
 # What `qwen3090 verify --live` asks: a method of the worker, and the route that serves its answer.
 REPORT_WORKER = "qwen3090_ops.live.extension.ReportExtension"
 REPORT_ROUTE = "qwen3090_ops.live.middleware.EngineReport"
+SCHEDULERS = {
+    True: "qwen3090_ops.scheduler.ProgressAsyncScheduler",
+    False: "qwen3090_ops.scheduler.ProgressScheduler",
+}
+DRAIN = "qwen3090_ops.drain.Drain"
+# Key, limits, keep-alive and log (qwen3090_ops/api).
+API = "qwen3090_ops.api.middleware.Api"
 # Kept as vLLM's own fused kernels instead of what the compiler makes of them.
 CUSTOM_OPS = ["+rms_norm", "+silu_and_mul"]
 # Inherited VLLM_ variables change the engine unseen, so only these pass; engine.env adds others.
 PASSED_ON = ("VLLM_LOGGING_", "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT")
 # Of the supervisor, not of the engine.
 PRIVATE = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "CREDENTIALS_DIRECTORY")
+# They name code that a library of vLLM's puts around the server, outside what asks for the key.
+FOREIGN = ("CUSTOM_FASTAPI_", "CUSTOM_PRE_PROCESS", "CUSTOM_POST_PROCESS", "SAGEMAKER_")
 # With it each of the engine's processes compiles thousands of files again, at every start.
 SLOW = "PYTHONDONTWRITEBYTECODE"
 
@@ -41,11 +52,14 @@ class Launch:
         argv: command and arguments; never holds the API key.
         environment: variables added to the inherited ones; the key is not among them.
         removed: inherited variables that the engine does not get.
+        copied: variables of the engine's process alone, each with the inherited one it is made
+            from: a secret is named here, and never held.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     removed: tuple[str, ...]
+    copied: Mapping[str, str] = field(default_factory=dict)
 
 
 def render(
@@ -60,9 +74,15 @@ def render(
             vLLM takes FlashInfer for absent otherwise. None leaves CUDA_HOME and PATH alone.
     """
     argv = [*_command(config), _path(config.model), *_flags(config), *config.engine.args]
+    # vLLM puts a later middleware outside an earlier one: nothing may come after what asks for the
+    # key, a middleware of the user's neither.
+    argv += ["--middleware", API]
     environment = _environment(config) | _toolkit(cuda_home, inherited) | config.engine.env
+    environment[API_SETTINGS] = api_settings(config, inherited)
+    variable = key_variable(config, inherited)
     removed = tuple(sorted(name for name in inherited if _dropped(name, environment)))
-    return Launch(tuple(argv), dict(sorted(environment.items())), removed)
+    copied = {API_KEYS: variable} if variable else {}
+    return Launch(tuple(argv), dict(sorted(environment.items())), removed, copied)
 
 
 def _command(config: ServeConfig) -> list[str]:
@@ -103,7 +123,6 @@ def _flags(c: ServeConfig) -> Iterable[str]:
         yield from ("--compilation-config", _json(_compilation(c)))
     if c.speculation != "none":
         yield from ("--speculative-config", _json(_speculation(c)))
-    # vLLM puts a later middleware outside an earlier one: what asks for the key comes after this.
     yield from ("--worker-extension-cls", REPORT_WORKER, "--middleware", REPORT_ROUTE)
     yield from _api_flags(c)
     if knobs := _knobs(c):
@@ -130,7 +149,11 @@ def _api_flags(c: ServeConfig) -> Iterable[str]:
     if c.temperature is not None:
         yield from ("--override-generation-config", _json({"temperature": c.temperature}))
     yield from ("--disable-access-log-for-endpoints", "/health")
-    yield from ("--shutdown-timeout", str(c.shutdown_timeout))
+    # Our own parts (qwen3090_ops): progress for the watchdog, and 503 while the server stops.
+    yield from ("--scheduler-cls", SCHEDULERS[c.async_scheduling])
+    yield from ("--middleware", DRAIN)
+    # The supervisor has let requests finish before vLLM is asked to stop: this is for tear-down.
+    yield from ("--shutdown-timeout", str(max(1, c.kill_timeout // 2)))
 
 
 def _compilation(c: ServeConfig) -> dict[str, Any]:
@@ -182,6 +205,8 @@ def _environment(c: ServeConfig) -> dict[str, str]:
 def _dropped(name: str, environment: Mapping[str, str]) -> bool:
     if name in (*PRIVATE, SLOW) or name.startswith("QWEN3090_"):
         return True
+    if name.startswith(FOREIGN):
+        return name not in environment
     foreign = name.startswith("VLLM_") and not name.startswith(PASSED_ON)
     return foreign and name not in environment
 

@@ -1,6 +1,7 @@
-VLLM_API_KEY="$(cat /run/key)" env \
+env \
   DO_NOT_TRACK=1 \
   HF_HUB_OFFLINE=1 \
+  QWEN3090_API='{"keys":"/run/key","served_name":"qwen3.8-27b","max_body_bytes":8388608,"max_json_depth":64,"keep_alive_interval":15.0,"request_log":true,"speculation":true}' \
   TORCHDYNAMO_DISABLE=1 \
   VLLM_NO_USAGE_STATS=1 \
   VLLM_PLUGINS=qwen3090 \
@@ -31,5 +32,8 @@ VLLM_API_KEY="$(cat /run/key)" env \
   --tool-call-parser qwen3_coder \
   --override-generation-config '{"temperature":0.0}' \
   --disable-access-log-for-endpoints /health \
-  --shutdown-timeout 30 \
-  --additional-config '{"qwen3090":{"mtp_draft_vocab":true}}'
+  --scheduler-cls qwen3090_ops.scheduler.ProgressScheduler \
+  --middleware qwen3090_ops.drain.Drain \
+  --shutdown-timeout 10 \
+  --additional-config '{"qwen3090":{"mtp_draft_vocab":true}}' \
+  --middleware qwen3090_ops.api.middleware.Api

@@ -1,8 +1,9 @@
-VLLM_API_KEY="$(cat /run/key)" env \
+env \
   DO_NOT_TRACK=1 \
   FLASHINFER_DISABLE_VERSION_CHECK=1 \
   HF_HUB_OFFLINE=1 \
   PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True \
+  QWEN3090_API='{"keys":"/run/key","served_name":"qwen3.8-27b","max_body_bytes":8388608,"max_json_depth":64,"keep_alive_interval":15.0,"request_log":true,"speculation":true}' \
   VLLM_NO_USAGE_STATS=1 \
   VLLM_PLUGINS=qwen3090 \
   VLLM_USE_FLASHINFER_SAMPLER=0 \
@@ -33,5 +34,8 @@ VLLM_API_KEY="$(cat /run/key)" env \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3_coder \
   --disable-access-log-for-endpoints /health \
-  --shutdown-timeout 30 \
-  --additional-config '{"qwen3090":{"mtp_draft_vocab":true}}'
+  --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
+  --middleware qwen3090_ops.drain.Drain \
+  --shutdown-timeout 10 \
+  --additional-config '{"qwen3090":{"mtp_draft_vocab":true}}' \
+  --middleware qwen3090_ops.api.middleware.Api

@@ -46,20 +46,28 @@ class Served:
     """One ``qwen3090 serve`` process."""
 
     def __init__(
-        self, directory: Path, mode: str = "", *sets: str, env: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        mode: str = "",
+        *sets: str,
+        env: Mapping[str, str] | None = None,
+        stub: Mapping[str, str] | None = None,
     ) -> None:
         self.directory, self.port = directory, free_port()
+        variables = {"STUB_MODE": mode, "STUB_DIR": str(directory), **(stub or {})}
         command = json.dumps([sys.executable, str(HERE / "stub_engine.py")])
         settings = [
             f"model={directory}/model",
             f"port={self.port}",
             f"engine.command={command}",
-            f"engine.env={json.dumps({'STUB_MODE': mode, 'STUB_DIR': str(directory)})}",
+            f"engine.env={json.dumps(variables)}",
             "health_interval=0.2",
             *sets,
         ]
         options = [word for item in settings for word in ("--set", item)]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("QWEN3090_")}
+        environment["QWEN3090_STATE"] = str(directory / "state")
+        environment["XDG_RUNTIME_DIR"] = str(directory)
         environment["PYTHONPATH"] = os.pathsep.join(
             [str(CLI), *filter(None, [environment.get("PYTHONPATH", "")])]
         )

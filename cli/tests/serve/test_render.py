@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from qwen3090.config import profile_names, resolve
-from qwen3090.config.engine_rules import OWNED_FLAGS, owner_of
+from qwen3090.config.engine_rules import OWNED_FLAGS, SHARED_FLAGS, owner_of
 from qwen3090.serve.dryrun import as_json, as_shell
 from qwen3090.serve.render import Launch, render
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-PLACES = ("model=/models/target", "drafter=/models/drafter")
+PLACES = ("model=/models/target", "drafter=/models/drafter", "api_key_file=/run/key")
 REFRESH = "QWEN3090_UPDATE_GOLDEN=1 python -m pytest cli/tests/serve/test_render.py"
 
 
@@ -29,7 +29,7 @@ def value(found: Launch, flag: str) -> str:
 @pytest.mark.parametrize("profile", profile_names())
 def test_golden(profile: str) -> None:
     """Each profile's exact command line and environment."""
-    text = as_shell(launch(profile), Path("/run/key")).replace(sys.executable, "python") + "\n"
+    text = as_shell(launch(profile)).replace(sys.executable, "python") + "\n"
     path = GOLDEN / f"{profile}.sh"
     if os.environ.get("QWEN3090_UPDATE_GOLDEN") == "1":
         path.write_text(text)
@@ -44,7 +44,7 @@ def test_no_golden_file_without_a_profile() -> None:
 def test_every_flag_has_its_setting(profile: str) -> None:
     sets = ("temperature=0", "kv_bytes=1GiB")
     flags = [word for word in launch(profile, *sets).argv if word.startswith("--")]
-    assert [flag for flag in flags if not owner_of(flag)] == []
+    assert {flag for flag in flags if not owner_of(flag)} <= SHARED_FLAGS
 
 
 def test_every_owned_flag_is_rendered_somewhere() -> None:
@@ -114,32 +114,60 @@ def test_inherited_variables() -> None:
     assert "VLLM_MARLIN_INPUT_DTYPE" not in wanted.removed
 
 
-def test_the_shell_text_runs_as_printed(tmp_path: Path) -> None:
+def test_the_guard_is_the_outermost_middleware() -> None:
+    """vLLM puts a later --middleware outside an earlier one; a user's own must not come after."""
+    found = launch("fast", "engine.args=--middleware mine.Layer --seed 1")
+    layers = [found.argv[i + 1] for i, word in enumerate(found.argv) if word == "--middleware"]
+    assert layers[-1] == "qwen3090_ops.api.middleware.Api"
+    assert "mine.Layer" in layers
+
+
+def test_the_api_layer_is_told_everything() -> None:
+    sets = ("max_body_bytes=1MiB", "max_json_depth=20", "keep_alive_interval=0", "request_log=0")
+    assert json.loads(launch("fast", *sets).environment["QWEN3090_API"]) == {
+        "keys": "/run/key",
+        "served_name": "qwen3.8-27b",
+        "max_body_bytes": 2**20,
+        "max_json_depth": 20,
+        "keep_alive_interval": 0,
+        "request_log": False,
+        "speculation": True,
+    }
+
+
+def test_code_that_would_stand_outside_the_guard_is_not_inherited() -> None:
+    names = ("CUSTOM_FASTAPI_MIDDLEWARE_THROTTLE", "CUSTOM_PRE_PROCESS", "SAGEMAKER_MODEL_PATH")
+    found = launch("fast", inherited=dict.fromkeys(names, "mine.py:layer"))
+    assert set(found.removed) == set(names)
+
+
+def test_the_shell_text_runs_as_printed() -> None:
     code = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ)]))"
-    (tmp_path / "key").write_text("the-key\n")
     command = json.dumps([sys.executable, "-c", code])
-    inherited = {"VLLM_STRAY": "1", "VLLM_API_KEY": "stray"}
-    found = launch("fast", f"engine.command={command}", "served_name=it's", inherited=inherited)
-    text = as_shell(found, tmp_path / "key")
+    inherited = {"VLLM_STRAY": "1", "VLLM_API_KEY": "the-key-that-is-in-the-environment"}
+    sets = (f"engine.command={command}", "served_name=it's", "api_key_file=none")
+    found = launch("fast", *sets, inherited=inherited)
+    text = as_shell(found)
     assert "the-key" not in text
     # An argument of env could be read by every user.
-    assert text.index("VLLM_API_KEY=") < text.index("env ")
+    assert text.index("QWEN3090_API_KEYS=") < text.index("env ")
     done = subprocess.run(
         ["bash", "-c", text], env=os.environ | inherited, capture_output=True, check=True
     )
     arguments, environment = json.loads(done.stdout)
     assert arguments == list(found.argv[3:])
-    assert environment["VLLM_API_KEY"] == "the-key"
-    assert "VLLM_STRAY" not in environment
+    assert environment["QWEN3090_API_KEYS"] == inherited["VLLM_API_KEY"]
+    assert not {"VLLM_API_KEY", "VLLM_STRAY"} & set(environment)
     assert {k: environment[k] for k in found.environment} == found.environment
 
 
-def test_json_names_the_key_file_only() -> None:
-    resolved = resolve("fast", sets=PLACES, environ={})
-    found = render(resolved.require(), {})
-    document = json.loads(as_json(resolved, found, Path("/run/key")))
+def test_json_shows_no_key() -> None:
+    resolved = resolve("fast", sets=PLACES[:2], environ={})
+    found = render(resolved.require(), {"VLLM_API_KEY": "the-key-that-is-in-the-environment"})
+    document = json.loads(as_json(resolved, found))
     assert document["argv"] == list(found.argv)
-    assert document["environment"]["VLLM_API_KEY"] == "<from /run/key>"
+    assert document["environment"]["QWEN3090_API_KEYS"] == "<from VLLM_API_KEY>"
+    assert "the-key" not in json.dumps(document)
     assert document["settings"]["seats"] == 8
 
 
@@ -175,7 +203,7 @@ print(json.dumps(found))
         assert str(parsed["max_model_len"]) == value(found, "--max-model-len")
         assert str(parsed["kv_cache_memory_bytes"]) == value(found, "--kv-cache-memory-bytes")
         assert parsed["kv_cache_dtype"] == value(found, "--kv-cache-dtype")
-        assert parsed["shutdown_timeout"] == 30
+        assert parsed["shutdown_timeout"] == 10, "half of kill_timeout"
 
 
 def test_a_relative_directory_is_no_flag() -> None:

@@ -47,17 +47,46 @@ def test_slow_start_is_waited_for(start: Start, tmp_path: Path) -> None:
     assert served.stop() == exit_codes.OK
 
 
-def test_the_key_is_in_one_environment_only(start: Start, tmp_path: Path) -> None:
-    served = start("", f"api_key_file={key_file(tmp_path)}")
+def test_a_key_from_a_file_is_in_no_environment(start: Start, tmp_path: Path) -> None:
+    path = key_file(tmp_path, f"# two keys\n{KEY}\n\n{KEY}-of-somebody-else")
+    served = start("", f"api_key_file={path}", env={"VLLM_API_KEY": "a-key-that-is-not-used"})
     served.wait_ready()
-    assert json.loads((tmp_path / "env").read_text())["VLLM_API_KEY"] == KEY
+    found = json.loads((tmp_path / "env").read_text())
+    assert json.loads(found["QWEN3090_API"])["keys"] == str(path)
+    assert "VLLM_API_KEY" not in found
+    assert "ignored: VLLM_API_KEY" in served.output()
     assert KEY not in (tmp_path / "argv").read_text()
     guard = int(Path(f"/proc/{served.pid()}/stat").read_text().rpartition(")")[2].split()[1])
-    for pid in (served.process.pid, guard):
+    for pid in (served.process.pid, guard, served.pid()):
         assert KEY.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
         assert KEY.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
     served.stop()
     assert KEY not in served.output()
+
+
+def test_a_key_from_the_environment_reaches_the_engine_alone(start: Start, tmp_path: Path) -> None:
+    served = start(env={"VLLM_API_KEY": KEY})
+    served.wait_ready()
+    found = json.loads((tmp_path / "env").read_text())
+    assert found["QWEN3090_API_KEYS"] == KEY
+    assert json.loads(found["QWEN3090_API"])["keys"] == "environment"
+    assert "VLLM_API_KEY" not in found
+    assert "API key: required" in served.output()
+    guard = int(Path(f"/proc/{served.pid()}/stat").read_text().rpartition(")")[2].split()[1])
+    assert KEY.encode() not in Path(f"/proc/{guard}/environ").read_bytes()
+    served.stop()
+    assert KEY not in served.output()
+
+
+@pytest.mark.parametrize("text", ["short", "# nothing", f"{KEY}\nnot a key, though long enough"])
+def test_a_bad_key_refuses_to_start_and_is_not_shown(
+    start: Start, tmp_path: Path, text: str
+) -> None:
+    served = start("", f"api_key_file={key_file(tmp_path, text)}")
+    assert served.ended() == exit_codes.BAD_CONFIGURATION
+    assert str(tmp_path / "key") in served.output()
+    assert text.splitlines()[-1] not in served.output()
+    assert not (tmp_path / "engine").exists()
 
 
 def test_the_key_comes_from_systemds_credentials(start: Start, tmp_path: Path) -> None:
@@ -67,7 +96,8 @@ def test_the_key_comes_from_systemds_credentials(start: Start, tmp_path: Path) -
     served = start(env={"CREDENTIALS_DIRECTORY": str(tmp_path / "credentials")})
     served.wait_ready()
     found = json.loads((tmp_path / "env").read_text())
-    assert found["VLLM_API_KEY"] == KEY
+    credential = str(tmp_path / "credentials" / "api-key")
+    assert json.loads(found["QWEN3090_API"])["keys"] == credential
     assert "CREDENTIALS_DIRECTORY" not in found
 
 
