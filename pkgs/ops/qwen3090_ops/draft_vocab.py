@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from qwen3090_ops.knobs import knobs
+from qwen3090_ops.knobs import switch
 
 IDS_FILE = "mtp_draft_vocab_ids.pt"
 _OFF = '--additional-config \'{"qwen3090": {"mtp_draft_vocab": false}}\''
@@ -28,13 +28,9 @@ def ids_path(model_dir: str, additional_config: Any) -> Path | None:
     Raises:
         ValueError: the switch is not a boolean, or the table is not a table.
     """
-    switch = knobs(additional_config).get("mtp_draft_vocab", True)
-    if not isinstance(switch, bool):
-        raise ValueError(
-            f"additional_config: 'qwen3090.mtp_draft_vocab' must be true or false, got {switch!r}"
-        )
+    wanted = switch(additional_config, "mtp_draft_vocab", True)
     path = Path(model_dir) / IDS_FILE
-    return path if switch and path.is_file() else None
+    return path if wanted and path.is_file() else None
 
 
 def load_ids(path: Path, vocab_size: int) -> torch.Tensor:

@@ -25,6 +25,20 @@ def knobs(additional_config: Any) -> dict[str, Any]:
     return ours
 
 
+def switch(additional_config: Any, name: str, default: bool) -> bool:
+    """Return the value of a knob that is true or false.
+
+    Raises:
+        ValueError: the value is no boolean, or the table is not a table.
+    """
+    value = knobs(additional_config).get(name, default)
+    if not isinstance(value, bool):
+        raise ValueError(
+            f"additional_config: '{TABLE}.{name}' must be true or false, got {value!r}"
+        )
+    return value
+
+
 def choice(additional_config: Any, name: str, allowed: Collection[str], default: str) -> str:
     """Return the value of a knob that is one of some words.
 

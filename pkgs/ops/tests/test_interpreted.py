@@ -18,8 +18,12 @@ FILES = sorted(path.name for path in (HERE / "interpreted").glob("test_*.py"))
 
 @pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="this is that process")
 @pytest.mark.parametrize("name", FILES)
-def test_with_the_interpreter(name: str) -> None:
-    path = [str(HERE / "interpret"), os.environ.get("PYTHONPATH", "")]
+def test_with_the_interpreter(name: str, tmp_path: Path) -> None:
+    # vLLM asks the metadata of "vllm" whether it is the CPU build before it uses Triton.
+    metadata = tmp_path / "vllm-0.28.0+cpu.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.28.0+cpu\n")
+    path = [str(HERE / "interpret"), str(tmp_path), os.environ.get("PYTHONPATH", "")]
     if tree := os.environ.get("QWEN3090_VLLM_TREE"):
         path.insert(0, tree)
     environment = {
