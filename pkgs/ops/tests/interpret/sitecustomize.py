@@ -1,8 +1,9 @@
 """Put this folder on PYTHONPATH with TRITON_INTERPRET=1: vLLM's Triton kernels then run on a CPU.
 
-A test aid, slow but exact enough for token comparisons. Two things are missing otherwise: vLLM
+A test aid, slow but exact enough for token comparisons. Three things are missing otherwise: vLLM
 wants a Triton backend called "cpu" before it uses its kernels there, and Triton's interpreter
-hands integer masks (block & scalar) to loads and stores that take booleans only.
+hands integer masks (block & scalar) to loads and stores that take booleans only, and knows nothing
+of libdevice, whose log1p the sampling kernels call.
 """
 
 import functools
@@ -35,6 +36,19 @@ def _install():
     for name in ("create_masked_load", "create_masked_store"):
         wrapped = _boolean_mask(getattr(builder, name), interpreter.TensorHandle, language)
         setattr(builder, name, wrapped)
+    _interpret_log1p(interpreter, language)
+
+
+def _interpret_log1p(interpreter, language):
+    import numpy
+    from triton.language.extra import libdevice
+
+    def log1p(x):
+        with numpy.errstate(divide="ignore"):
+            data = numpy.log1p(x.handle.data)
+        return language.tensor(interpreter.TensorHandle(data, x.handle.dtype), x.type)
+
+    libdevice.log1p = log1p
 
 
 if os.environ.get("TRITON_INTERPRET") == "1":
