@@ -11,8 +11,10 @@ from qwen3090.errors import UserError
 
 # Command name -> module below qwen3090.commands; each module defines ``cli``.
 COMMANDS = {
+    "bench": "bench",
     "config": "config",
     "demo": "demo",
+    "doctor": "doctor",
     "draft-vocab": "draft_vocab",
     "lock": "lock",
     "models": "models",

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +81,9 @@ def command(model: Path, port: int, key_file: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(argv: Sequence[str], port: int, key: str, log: Path) -> Iterator[Server]:
+def running(
+    argv: Sequence[str], port: int, key: str, log: Path, environ: Mapping[str, str] = os.environ
+) -> Iterator[Server]:
     """Start a server, wait until the supervisor says it is ready, and stop it on the way out.
 
     The supervisor says so as to systemd: READY=1 to the socket named by NOTIFY_SOCKET. It runs
@@ -100,7 +102,7 @@ def running(argv: Sequence[str], port: int, key: str, log: Path) -> Iterator[Ser
                 argv,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "NOTIFY_SOCKET": f"{folder}/notify"},
+                env={**environ, "NOTIFY_SOCKET": f"{folder}/notify"},
                 start_new_session=True,
                 preexec_fn=descend.die_with_parent,  # also when this process is killed
             )

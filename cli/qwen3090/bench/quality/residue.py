@@ -1,0 +1,99 @@
+"""Verbatim answers over prompt lengths that grow by one token: is any one length read wrongly?
+
+Errors at the edge of a block, a tile or a graph hit one prompt length in 128 or so and read as
+garbled or repeated text. Each length is asked twice, so that the second comes from the cache.
+"""
+
+import secrets
+import statistics
+from collections import Counter
+from itertools import pairwise
+
+from qwen3090.bench.asks import numbered, user
+from qwen3090.bench.problems import InvalidRun
+from qwen3090.bench.quality.drift import departs, greedy, is_tie
+from qwen3090.bench.quality.outcome import Outcome, Say, judged
+from qwen3090.bench.results import same_start
+from qwen3090.bench.suites.fit import QUIET, manual, room
+from qwen3090.bench.target import Target
+
+LENGTH, OUTPUT, RESIDUES = 1_500, 64, 128
+TASK = "Repeat the text above word for word from its beginning. Write nothing else."
+FILLER = " x"
+GOOD, LOOP = 0.5, 0.5
+
+
+def residues(target: Target, count: int, say: Say) -> Outcome:
+    """Ask ``count`` lengths, one token apart, twice each.
+
+    A length fails when its copy is less than half as faithful as the median one, provided the
+    median copies at all; when it repeats itself; or when its cached answer departs from the cold
+    one at no tie.
+
+    Raises:
+        InvalidRun: a request failed, or the filler does not add one token at a time.
+    """
+    length, notes = room(target, OUTPUT, LENGTH, [TASK])
+    text = manual(target, length - count)
+    run = 10**11 + secrets.randbelow(9 * 10**11)
+    lengths: list[int] = []
+    faithful: list[float] = []
+    loops: list[float] = []
+    wrong: list[str] = []
+    ties = 0
+    for extra in range(count):
+        shown = numbered(text, run + extra)
+        body = {
+            "messages": [dict(m) for m in user(f"{shown}{FILLER * extra}\n---\n\n{TASK}")],
+            "max_tokens": OUTPUT,
+            **QUIET,
+        }
+        lengths.append(len(_prompt(target, body)))
+        cold, warm = greedy(target, body), greedy(target, body)
+        faithful.append(same_start(warm.text.strip(), shown))
+        loops.append(repetition(warm.tokens))
+        place = departs(cold, warm)
+        if place is not None and is_tie(cold, warm, place):
+            ties += 1
+        elif place is not None:
+            wrong.append(f"{lengths[-1]} tokens: the cached answer departs at token {place + 1}")
+        if extra % 16 == 0:
+            say(f"residues: {extra + 1} of {count}, verbatim {faithful[-1]:.2f}")
+    if gaps := [b - a for a, b in pairwise(lengths) if b - a != 1]:
+        notes.append(f"{len(gaps)} of the lengths did not grow by one token")
+    median = statistics.median(faithful)
+    for size, share, loop in zip(lengths, faithful, loops, strict=True):
+        if median >= GOOD and share < GOOD * median:
+            wrong.append(f"{size} tokens: verbatim {share:.2f}, the median is {median:.2f}")
+        if median >= GOOD and loop > LOOP:
+            wrong.append(f"{size} tokens: {loop:.0%} of the answer repeats itself")
+    if median < GOOD:
+        notes.append("this model does not copy: only cold and cached answers were compared")
+    return Outcome(
+        test="residues",
+        verdict=judged(not wrong),
+        method="Prompts one token apart, each asked twice for its own beginning, greedily.",
+        figures={
+            "lengths": f"{lengths[0]} to {lengths[-1]} tokens",
+            "verbatim, median": median,
+            "verbatim, least": min(faithful),
+            "repetition, most": max(loops),
+            "cached answers at a tie": ties,
+            "failed lengths": len({line.split(" tokens")[0] for line in wrong}),
+        },
+        details=(*wrong, *notes),
+    )
+
+
+def repetition(tokens: tuple[str, ...], size: int = 4) -> float:
+    """Return the share of runs of ``size`` tokens that occurred before in the same answer."""
+    runs = [tokens[i : i + size] for i in range(len(tokens) - size + 1)]
+    return sum(n - 1 for n in Counter(runs).values()) / len(runs) if runs else 0.0
+
+
+def _prompt(target: Target, body: dict[str, object]) -> list[int]:
+    asked = {"messages": body["messages"], "add_generation_prompt": True, **QUIET}
+    found = target.post("/tokenize", asked).get("tokens")
+    if not isinstance(found, list):
+        raise InvalidRun("/tokenize gave no tokens")
+    return found

@@ -1,0 +1,89 @@
+"""Which server to measure, and which settings it is said to run: profile, file, --set or --url."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qwen3090.bench.problems import InvalidRun
+from qwen3090.bench.target import Target, connect, key_from
+from qwen3090.config import resolve
+from qwen3090.config.files import key_path
+from qwen3090.config.show import flat
+from qwen3090.serve.probe import ANY
+
+# What does not change what is measured, and differs between machines.
+ELSEWHERE = frozenset(
+    {
+        *("host", "port", "api_key_file", "served_name", "model", "drafter"),
+        *("ready_timeout", "shutdown_timeout", "kill_timeout", "health_interval", "warmup"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The server and what is known of its settings.
+
+    Attributes:
+        target: the server; None for a suite that starts one itself.
+        profile: the profile's name, or None when only an address was given.
+        settings: every setting by key, or None likewise.
+        model: directory of the checkpoint when it is on this machine, else None.
+        seats: requests that run at once, or None when unknown.
+    """
+
+    target: Target | None
+    profile: str | None
+    settings: dict[str, Any] | None
+    model: Path | None
+    seats: int | None
+
+
+def choose(
+    profile: str | None,
+    config_file: Path | None,
+    sets: tuple[str, ...],
+    url: str | None,
+    key_file: Path | None,
+    *,
+    running: bool = True,
+) -> Chosen:
+    """Resolve the settings and ask the server what it is.
+
+    Args:
+        url: address of the server; None takes host and port of the settings.
+        running: whether a server is there to be asked.
+
+    Raises:
+        InvalidRun: no answer, or the server is not the one that the settings describe.
+        ConfigError: the settings are wrong.
+    """
+    if url is not None and profile is None and config_file is None and not sets:
+        target = connect(url, key_from(key_file))
+        root = Path(target.root)
+        return Chosen(target, None, None, root if root.is_dir() else None, None)
+    resolved = resolve(profile, config_file=config_file, sets=sets)
+    config = resolved.require()
+    server: Target | None = None
+    if running:
+        host = config.host.strip("[]")
+        host = ANY.get(host, host)
+        address = f"http://[{host}]" if ":" in host else f"http://{host}"
+        found = key_file or key_path(config, os.environ)
+        server = connect(url or f"{address}:{config.port}", key_from(found), config.served_name)
+        if server.context != config.context:
+            raise InvalidRun(
+                f"{server.url} serves a context of {server.context:,} tokens, and the settings of "
+                f"profile {resolved.profile} say {config.context:,}: it was started otherwise",
+                "give the profile, file and --set of the running server",
+            )
+    model = config.model if config.model and config.model.is_dir() else None
+    return Chosen(server, resolved.profile, flat(resolved), model, config.seats)
+
+
+def compared(settings: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the settings that two comparable runs share."""
+    if settings is None:
+        return None
+    return {key: value for key, value in settings.items() if key not in ELSEWHERE}
