@@ -12,6 +12,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from pages import PARTS, page
 from qwen3090.main import COMMANDS, cli
+from qwen3090.verify import reference
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Generated: edit its source, then run `make generate`. -->\n\n"
@@ -50,9 +51,15 @@ def settings_schema() -> str:
     return run("config", "schema")
 
 
+def verify_reference() -> str:
+    """Return the table of checks, from the catalogue that the checks themselves use."""
+    return f"# What verify checks\n\n{NOTE}{reference.page()}"
+
+
 FILES: dict[str, Callable[[], str]] = {
     "docs/reference/commands.md": command_reference,
     "docs/reference/settings.md": settings_reference,
+    "docs/reference/verify.md": verify_reference,
     "nix/settings.json": settings_schema,
     **{name: partial(page, name) for name in PARTS},
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from qwen3090.verify import Asked, Finding, Status, render, verify, worst
+from qwen3090.verify import Asked, Finding, Status, as_document, render, summary, verify, worst
 
 _folder = click.Path(path_type=Path, file_okay=False)
 
@@ -22,29 +22,44 @@ _folder = click.Path(path_type=Path, file_okay=False)
     help="Configuration file (TOML), as for serve.",
 )
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting, as for serve.")
-@click.option("--quick", is_flag=True, help="Leave out what imports torch or vLLM.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@click.option("--live", is_flag=True, help="Also ask the running server what it really uses.")
+@click.option("--url", metavar="URL", default="", help="Its address, if not the settings' own.")
+@click.option("--quick", is_flag=True, help="Leave out what imports torch or vLLM, and digests.")
+@click.option("--hashes", is_flag=True, help="Read every large file too: packages, checkpoint.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def cli(
     profile: str | None,
     model: Path | None,
     drafter: Path | None,
     config_file: Path | None,
     sets: tuple[str, ...],
+    live: bool,
+    url: str,
     quick: bool,
+    hashes: bool,
     as_json: bool,
 ) -> None:
     """Prove that this installation, and what PROFILE serves, are what they should be.
 
-    Checks the interpreter, every locked package, each patch by content, the CUDA toolchain of the
-    GPU engine, the settings and the API key's file, the plugin's hooks by what vLLM's registries
-    return, and (with a PROFILE or a directory) checkpoint and drafter. Exit status: 0 when nothing
-    fails, 1 otherwise.
+    Checks the interpreter, every locked package and its files, each patch by content, the CUDA
+    toolchain of the GPU engine, the settings, the memory plan and the API key's file, the service's
+    unit, the plugin's hooks by what vLLM's registries return, and (with a PROFILE or a directory)
+    checkpoint and drafter. --live asks a running server for a token and for what its engine really
+    uses. docs/reference/verify.md lists every check. Exit status: 0 when nothing fails, 1
+    otherwise.
     """
+    if url and not live:
+        raise click.UsageError("--url is for --live")
+    if quick and hashes:
+        raise click.UsageError("--quick and --hashes exclude each other")
+    asked = Asked(profile, config_file, sets, model, drafter)
     findings: list[Finding] = []
-    for finding in verify(Asked(profile, config_file, sets, model, drafter), quick=quick):
+    for finding in verify(asked, quick=quick, hashes=hashes, live=url if live else None):
         findings.append(finding)
         if not as_json:
             click.echo(render([finding]))
     if as_json:
-        click.echo(json.dumps([finding.as_dict() for finding in findings], indent=2))
+        click.echo(json.dumps(as_document(findings, profile), indent=2))
+    else:
+        click.echo(summary(findings))
     sys.exit(1 if worst(findings) is Status.FAIL else 0)

@@ -36,13 +36,18 @@ def speculation(page: str) -> Speculation:
     Raises:
         UserError: a counter is missing, or nothing was drafted.
     """
-    found = Speculation(_total(page, DRAFTS), _total(page, ACCEPTED), _total(page, PROPOSED))
+    found = Speculation(total(page, DRAFTS), total(page, ACCEPTED), total(page, PROPOSED))
     if found.drafts == 0:
         raise UserError("the server drafted no tokens", "check that speculation is on: mtp")
     return found
 
 
-def _total(page: str, name: str) -> int:
+def total(page: str, name: str) -> int:
+    """Return a counter of ``page``, summed over its label sets.
+
+    Raises:
+        UserError: there is no such counter.
+    """
     line = re.compile(rf"^{re.escape(name)}(?:\{{[^}}]*\}})? (\S+)", re.MULTILINE)
     values = line.findall(page)
     if not values:

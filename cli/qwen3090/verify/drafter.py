@@ -16,23 +16,27 @@ FETCH = "qwen3090 models fetch --variant drafter"
 OTHER = "name the drafter's directory: --set drafter=DIRECTORY"
 
 
-def check_drafter(directory: Path, model: Path | None = None) -> list[Finding]:
+def check_drafter(
+    directory: Path, model: Path | None = None, draft_tokens: int | None = None
+) -> list[Finding]:
     """Check a drafter from its files' headers and config.json; reads no weight.
 
     Args:
         directory: the drafter.
         model: the checkpoint it drafts for; None leaves out whether the two fit.
+        draft_tokens: tokens that it is to draft a step; None leaves that out.
     """
     broken = list(checkpoint_problems(directory, tokenizer=False))
     if broken:
         return [Finding("drafter.files", Status.FAIL, text, FETCH) for text in broken]
     found = [Finding("drafter.files", Status.PASS, f"{directory}: every file is whole")]
     config = _config(directory)
-    found += [*_architecture(directory, config), *_quantization(directory, config)]
+    found += [*_architecture(directory, config, draft_tokens), *_quantization(directory, config)]
     target = _config(model) if model is not None else {}
     if target:
-        text = target.get("text_config")
-        found += _fits(directory, config, text if isinstance(text, dict) else target)
+        nested = target.get("text_config")
+        text = nested if isinstance(nested, dict) else target
+        found += [*_fits(directory, config, text), *_taps(directory, config, text)]
     return found
 
 
@@ -45,7 +49,9 @@ def _config(directory: Path) -> dict[str, Any]:
     return loaded if isinstance(loaded, dict) else {}
 
 
-def _architecture(directory: Path, config: dict[str, Any]) -> Iterator[Finding]:
+def _architecture(
+    directory: Path, config: dict[str, Any], draft_tokens: int | None
+) -> Iterator[Finding]:
     names = config.get("architectures")
     if names != [ARCHITECTURE]:
         text = f"{directory}/config.json: architectures is {names!r}, expected ['{ARCHITECTURE}']"
@@ -58,6 +64,15 @@ def _architecture(directory: Path, config: dict[str, Any]) -> Iterator[Finding]:
         return
     text = f"{ARCHITECTURE}, {len(shape.windows)} layers, blocks of {shape.block_size} tokens"
     yield Finding("drafter.architecture", Status.PASS, text)
+    if draft_tokens is None:
+        return
+    # One token of a block is the anchor, which is known; the rest are drafted.
+    text = f"draft_tokens = {draft_tokens} and its anchor, blocks hold {shape.block_size}"
+    if shape.block_size < draft_tokens + 1:
+        cure = f"--set draft_tokens={shape.block_size - 1}"
+        yield Finding("drafter.block", Status.FAIL, text, cure)
+    else:
+        yield Finding("drafter.block", Status.PASS, text)
 
 
 def _quantization(directory: Path, config: dict[str, Any]) -> Iterator[Finding]:
@@ -97,3 +112,19 @@ def _fits(directory: Path, config: dict[str, Any], target: dict[str, Any]) -> It
         yield Finding("drafter.fits", Status.FAIL, text, OTHER)
     else:
         yield Finding("drafter.fits", Status.PASS, "width, vocabulary and layers are the model's")
+
+
+def _taps(directory: Path, config: dict[str, Any], target: dict[str, Any]) -> Iterator[Finding]:
+    """The drafter reads hidden states of layers that the model must have."""
+    own = config.get("dflash_config")
+    layers = own.get("target_layer_ids") if isinstance(own, dict) else None
+    count = target.get("num_hidden_layers")
+    if not isinstance(layers, list) or not layers or not isinstance(count, int):
+        text = f"{directory}/config.json: dflash_config.target_layer_ids is {layers!r}"
+        yield Finding("drafter.layers", Status.FAIL, text, OTHER)
+    elif wrong := [i for i in layers if not isinstance(i, int) or not 0 <= i < count]:
+        text = f"{directory}: reads layer {wrong[0]!r}, the model has layers 0 to {count - 1}"
+        yield Finding("drafter.layers", Status.FAIL, text, OTHER)
+    else:
+        text = f"reads layers {layers} of the model's {count}"
+        yield Finding("drafter.layers", Status.PASS, text)

@@ -2,13 +2,16 @@
 
 import importlib.metadata
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from qwen3090.data import data_file
 from qwen3090.lock.wheelfile import LockError, Wheel, normalise, read, select
 from qwen3090.verify.report import Finding, Status
+from qwen3090.verify.wheels import check_files, check_foreign, check_wheels
 
 NEXT = "qwen3090 setup"
+# Our own packages, what makes an environment, and the second name of the CPU engine.
+OWN = ("qwen3090", "qwen3090-ops", "qwen3090-prepare", "pip", "setuptools", "wheel", "vllm")
 
 
 def running_python() -> str:
@@ -41,6 +44,29 @@ def differences(locked: Iterable[Wheel], installed: Mapping[str, str]) -> list[s
     ]
 
 
+def groups(kind: str) -> list[str]:
+    """Return the groups of the lock that an environment with an engine must have."""
+    return ["engine", f"engine-{kind}", "cli"]
+
+
+def check_contents(kind: str, *, hashes: bool = False, quick: bool = False) -> Iterator[Finding]:
+    """Check where every locked package came from and what its files hold.
+
+    Args:
+        kind: the engine, ``cpu`` or ``cuda``.
+        hashes, quick: see ``wheels.check_files``.
+    """
+    python = running_python()
+    try:
+        every = read(data_file("wheels.json"))
+        locked = select(every, python, groups(kind))
+    except LockError:
+        return  # check_environment says so
+    yield check_wheels(locked)
+    yield check_files(locked, hashes=hashes, quick=quick)
+    yield check_foreign(every, installed_versions(), OWN)
+
+
 def check_environment() -> list[Finding]:
     """Check interpreter, engine and every locked package; each finding names its value."""
     python = running_python()
@@ -71,7 +97,7 @@ def check_environment() -> list[Finding]:
     findings.append(
         Finding("environment.engine", Status.PASS, f"{engine} {installed[engine]} ({kind})")
     )
-    locked = select(wheels, python, ["engine", f"engine-{kind}", "cli"])
+    locked = select(wheels, python, groups(kind))
     wrong = differences(locked, installed)
     if wrong:
         more = f" and {len(wrong) - 6} more" if len(wrong) > 6 else ""

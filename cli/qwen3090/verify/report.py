@@ -1,9 +1,12 @@
 """The result of one check, and how a list of them is printed."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
+
+FORMAT = 1
 
 
 class Status(StrEnum):
@@ -20,7 +23,7 @@ class Finding:
     """One checked fact.
 
     Attributes:
-        check: stable dotted name, such as ``series.0101-embed-quant``.
+        check: stable dotted name, such as ``series.0101-embed-quant``; see ``catalogue``.
         status: the outcome.
         detail: what was found, with the value.
         next: the command that mends it; empty unless WARN or FAIL.
@@ -50,3 +53,38 @@ def render(findings: Iterable[Finding]) -> str:
         if finding.next and finding.status in (Status.WARN, Status.FAIL):
             lines.append(f"      next: {finding.next}")
     return "\n".join(lines)
+
+
+def counts(findings: Iterable[Finding]) -> dict[str, int]:
+    """Return how many findings have each status."""
+    found = Counter(finding.status for finding in findings)
+    return {status.value: found[status] for status in Status}
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """Return the last line: counts, and the checks that failed."""
+    found = list(findings)
+    number = counts(found)
+    failed = [f.check for f in found if f.status is Status.FAIL]
+    names = f": {', '.join(failed[:5])}{' ...' if len(failed) > 5 else ''}" if failed else ""
+    text = ", ".join(
+        [
+            f"{number['PASS']} passed",
+            f"{number['WARN']} warnings",
+            f"{number['SKIP']} skipped",
+            f"{number['FAIL']} failed",
+        ]
+    )
+    return f"verify: {text}{names}"
+
+
+def as_document(findings: Iterable[Finding], profile: str | None) -> dict[str, Any]:
+    """Return what ``--json`` prints; its fields are described in docs/reference/verify.md."""
+    found = list(findings)
+    return {
+        "format": FORMAT,
+        "status": worst(found).value,
+        "profile": profile,
+        "counts": counts(found),
+        "findings": [finding.as_dict() for finding in found],
+    }

@@ -20,13 +20,15 @@ CONFIG: dict[str, Any] = {
     "head_dim": 128,
     "layer_types": ["sliding_attention"] * 2,
     "sliding_window": 2048,
-    "dflash_config": {"block_size": 8},
+    "dflash_config": {"block_size": 8, "target_layer_ids": [5, 19, 33, 47, 61]},
     "quantization_config": {
         "quant_method": "compressed-tensors",
         "config_groups": {"group_0": {"weights": {"num_bits": 4}}},
     },
 }
-MODEL = {"text_config": {"hidden_size": 5120, "vocab_size": 248320, "num_hidden_layers": 64}}
+MODEL: dict[str, Any] = {
+    "text_config": {"hidden_size": 5120, "vocab_size": 248320, "num_hidden_layers": 64}
+}
 
 
 def write(directory: Path, config: dict[str, Any]) -> Path:
@@ -51,10 +53,10 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_the_published_drafter_passes(tmp_path: Path, model: Path) -> None:
-    found = by_check(check_drafter(write(tmp_path / "drafter", CONFIG), model))
+    found = by_check(check_drafter(write(tmp_path / "drafter", CONFIG), model, 7))
     assert {finding.status for finding in found.values()} == {Status.PASS}
-    assert set(found) == {
-        "drafter.files", "drafter.architecture", "drafter.quantization", "drafter.fits",
+    assert {name.removeprefix("drafter.") for name in found} == {
+        "files", "architecture", "block", "quantization", "fits", "layers",
     }  # fmt: skip
     assert "4 bits" in found["drafter.quantization"].detail
 
@@ -70,12 +72,20 @@ def test_the_published_drafter_passes(tmp_path: Path, model: Path) -> None:
         ({"hidden_size": 4096}, "fits", Status.FAIL, "hidden_size is 4096"),
         ({"vocab_size": 151936}, "fits", Status.FAIL, "vocab_size is 151936"),
         ({"num_target_layers": 48}, "fits", Status.FAIL, "num_target_layers is 48"),
+        ({"dflash_config": {"block_size": 7}}, "block", Status.FAIL, "blocks hold 7"),
+        ({"dflash_config": {"block_size": 8}}, "layers", Status.FAIL, "target_layer_ids is None"),
+        (
+            {"dflash_config": {"block_size": 8, "target_layer_ids": [5, 64]}},
+            "layers",
+            Status.FAIL,
+            "layer 64",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(
     tmp_path: Path, model: Path, change: dict[str, Any], check: str, status: Status, says: str
 ) -> None:
-    found = by_check(check_drafter(write(tmp_path / "drafter", CONFIG | change), model))
+    found = by_check(check_drafter(write(tmp_path / "drafter", CONFIG | change), model, 7))
     finding = found[f"drafter.{check}"]
     assert finding.status is status
     assert says in finding.detail

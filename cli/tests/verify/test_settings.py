@@ -19,7 +19,7 @@ def nothing_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("qwen3090.verify.run.installed_versions", dict)
     monkeypatch.setattr(
         "qwen3090.verify.run.check_checkpoint",
-        lambda path: [Finding("checkpoint", Status.PASS, str(path))],
+        lambda path, **_: [Finding("checkpoint", Status.PASS, str(path))],
     )
     monkeypatch.setenv("QWEN3090_STATE", str(tmp_path / "state"))
     monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
@@ -64,7 +64,11 @@ def test_a_named_model_must_exist(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "mode", "says"),
-    [("secret-of-16-chars\n", 0o644, "every user"), ("", 0o600, "no key"), (None, 0, "No such file")],
+    [
+        ("secret-of-16-chars\n", 0o644, "every user"),
+        ("", 0o600, "no key"),
+        (None, 0, "No such file"),
+    ],
 )
 def test_the_keys_file_is_held_to_serves_rules(
     tmp_path: Path, content: str | None, mode: int, says: str
@@ -101,7 +105,7 @@ def test_unreadable_settings_fail_and_the_rest_goes_on(tmp_path: Path) -> None:
         cli, ["verify", "fats", "--model", str(tmp_path / "m"), "--json", "--set", "seets=3"]
     )
     assert result.exit_code == 1
-    shown = json.loads(result.stdout)
+    shown = json.loads(result.stdout)["findings"]
     details = [item["detail"] for item in shown if item["status"] == "FAIL"]
     assert any("'fats'" in text for text in details)
     assert any("'seets'" in text for text in details)

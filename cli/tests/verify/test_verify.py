@@ -113,6 +113,26 @@ def test_exit_status_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qwen3090.commands.verify.verify", lambda *_a, **_k: iter(bad))
     result = CliRunner().invoke(cli, ["verify", "--json"])
     assert result.exit_code == 1
-    assert json.loads(result.stdout) == [
-        {"check": "x", "status": "FAIL", "detail": "broken", "next": "mend"}
-    ]
+    assert json.loads(result.stdout) == {
+        "format": 1,
+        "status": "FAIL",
+        "profile": None,
+        "counts": {"PASS": 0, "SKIP": 0, "WARN": 0, "FAIL": 1},
+        "findings": [{"check": "x", "status": "FAIL", "detail": "broken", "next": "mend"}],
+    }
+
+
+def test_a_warning_does_not_fail_and_the_last_line_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = [Finding("x", Status.WARN, "odd", "look"), Finding("y", Status.PASS, "fine")]
+    monkeypatch.setattr("qwen3090.commands.verify.verify", lambda *_a, **_k: iter(odd))
+    result = CliRunner().invoke(cli, ["verify"])
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "verify: 1 passed, 1 warnings, 0 skipped, 0 failed"
+
+
+def test_the_last_line_names_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = [Finding(f"x{i}", Status.FAIL, "broken", "mend") for i in range(6)]
+    monkeypatch.setattr("qwen3090.commands.verify.verify", lambda *_a, **_k: iter(bad))
+    result = CliRunner().invoke(cli, ["verify"])
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1].endswith("6 failed: x0, x1, x2, x3, x4 ...")

@@ -1,0 +1,65 @@
+"""Pool, prefix cache and graph sizes of a profile are checked before anything is started."""
+
+import pytest
+from qwen3090.config import profile_names, resolve
+from qwen3090.verify import Finding, Status
+from qwen3090.verify.plan import check_plan, decode_shapes
+
+
+def found(profile: str, *sets: str) -> dict[str, Finding]:
+    config = resolve(profile, sets=sets, environ={}).config
+    return {each.check: each for each in check_plan(config, profile)}
+
+
+@pytest.mark.parametrize("profile", [name for name in profile_names() if name != "demo"])
+def test_every_profile_passes(profile: str) -> None:
+    bad = [each for each in found(profile).values() if each.status in (Status.FAIL, Status.WARN)]
+    assert not bad
+
+
+def test_a_pool_too_small_fails_with_the_numbers() -> None:
+    finding = found("fast", "kv_bytes=2GiB")["settings.plan"]
+    assert finding.status is Status.FAIL
+    assert "363 blocks needed" in finding.detail
+    assert finding.next == "qwen3090 plan fast"
+
+
+@pytest.mark.parametrize(
+    ("drafter", "status", "says"),
+    [("int8", Status.FAIL, "another prefix's state"), ("bf16", Status.WARN, "at 23744s, are rare")],
+)
+def test_blocks_that_differ_are_named(drafter: str, status: Status, says: str) -> None:
+    sets = ("kv_format=int4", f"drafter_kv_format={drafter}")
+    finding = found("fast", *sets)["settings.prefix-cache"]
+    assert finding.status is status
+    assert "blocks of" in finding.detail and says in finding.detail
+
+
+def test_without_prefix_caching_it_is_skipped() -> None:
+    assert found("fast", "prefix_cache=false")["settings.prefix-cache"].status is Status.SKIP
+
+
+def test_graphs_that_no_step_can_use_fail() -> None:
+    finding = found("fast", "graph_sizes=4")["settings.graphs"]
+    assert finding.status is Status.FAIL
+    assert finding.next == "--set graph_sizes=64"
+
+
+def test_steps_beyond_the_largest_graph_are_warned_of() -> None:
+    finding = found("fast", "graph_sizes=32")["settings.graphs"]
+    assert finding.status is Status.WARN
+    assert "5 requests and more (40 tokens)" in finding.detail
+
+
+def test_a_size_beside_vllms_grid_is_cut() -> None:
+    """VLLM captures 25 tokens as 24, which five requests of five tokens do not fit into."""
+    sets = ("speculation=mtp", "draft_tokens=4", "seats=5")
+    config = resolve("fast", sets=(*sets, "graph_sizes=25"), environ={}).config
+    assert decode_shapes(config) == {1: 5, 2: 10, 3: 20, 4: 20}
+    finding = found("fast", *sets, "graph_sizes=25")["settings.graphs"]
+    assert (finding.status, finding.next) == (Status.WARN, "--set graph_sizes=32")
+    assert found("fast", *sets, "graph_sizes=32")["settings.graphs"].status is Status.PASS
+
+
+def test_without_graphs_nothing_is_covered() -> None:
+    assert found("fast", "eager=true")["settings.graphs"].status is Status.SKIP
