@@ -13,8 +13,14 @@ from pathlib import Path
 from qwen3090.errors import UserError
 
 HOME_NAME = "cuda"
-_WSL_DRIVER = Path("/usr/lib/wsl/lib/libcuda.so.1")
-_DRIVER_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib")
+# Where systems keep the driver's libraries: NixOS, WSL2, Debian, and the others.
+DRIVER_FOLDERS = (
+    "/run/opengl-driver/lib",
+    "/usr/lib/wsl/lib",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+)
 
 
 def toolchain(site: Path, release: str) -> Path:
@@ -36,7 +42,7 @@ def check_files(root: Path, files: Iterable[str]) -> None:
 
 
 def _driver() -> Path | None:
-    for path in (_WSL_DRIVER, *(Path(folder) / "libcuda.so.1" for folder in _DRIVER_FOLDERS)):
+    for path in (Path(folder) / "libcuda.so.1" for folder in DRIVER_FOLDERS):
         if path.exists():
             return path
     name = ctypes.util.find_library("cuda")
