@@ -50,8 +50,8 @@ def _suite(suite: Mapping[str, Any], picture: str | None) -> str:
     counted = "rounds" if suite["suite"] == "ladder" else "requests"
     lines = [
         f"## {suite['suite']}\n",
-        f"{suite['about']} {suite['warmups']} warm-up {counted} left out, each measured "
-        f"{suite['repeats']} times. Median (minimum to maximum, coefficient of variation).\n",
+        f"{suite['about']} Warm-up {counted} left out: {suite['warmups']}; measurements of each: "
+        f"{suite['repeats']}. Cells: median (minimum to maximum, coefficient of variation).\n",
         table(suite),
     ]
     if acceptance := _acceptance(suite["rows"]):

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from qwen3090.bench.problems import InvalidRun
-from qwen3090.bench.target import Target, connect, key_from
+from qwen3090.bench.target import Target, connect
 from qwen3090.config import resolve
-from qwen3090.config.files import key_path
+from qwen3090.config.files import VARIABLE, read_key, read_keys
+from qwen3090.config.keyfile import parse_keys
+from qwen3090.config.model import ServeConfig
 from qwen3090.config.show import flat
 from qwen3090.serve.probe import ANY
 
@@ -60,7 +62,7 @@ def choose(
         ConfigError: the settings are wrong.
     """
     if url is not None and profile is None and config_file is None and not sets:
-        target = connect(url, key_from(key_file))
+        target = connect(url, _key(key_file, None))
         root = Path(target.root)
         return Chosen(target, None, None, root if root.is_dir() else None, None)
     resolved = resolve(profile, config_file=config_file, sets=sets)
@@ -70,8 +72,8 @@ def choose(
         host = config.host.strip("[]")
         host = ANY.get(host, host)
         address = f"http://[{host}]" if ":" in host else f"http://{host}"
-        found = key_file or key_path(config, os.environ)
-        server = connect(url or f"{address}:{config.port}", key_from(found), config.served_name)
+        key = _key(key_file, config)
+        server = connect(url or f"{address}:{config.port}", key, config.served_name)
         if server.context != config.context:
             raise InvalidRun(
                 f"{server.url} serves a context of {server.context:,} tokens, and the settings of "
@@ -80,6 +82,23 @@ def choose(
             )
     model = config.model if config.model and config.model.is_dir() else None
     return Chosen(server, resolved.profile, flat(resolved), model, config.seats)
+
+
+def _key(path: Path | None, config: ServeConfig | None) -> str | None:
+    """Return the key in a file, else the server's own as the settings or VLLM_API_KEY have it.
+
+    Raises:
+        InvalidRun: the file cannot be read or holds no key.
+    """
+    try:
+        if path is not None:
+            return read_key(path)
+        if config is None:
+            return parse_keys(os.environ[VARIABLE])[0] if os.environ.get(VARIABLE) else None
+        return next(iter(read_keys(config)), None)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidRun(f"{path or 'the API key'}: {reason}", "--key-file FILE") from None
 
 
 def compared(settings: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -98,23 +97,6 @@ def connect(url: str, key: str | None, model: str | None = None) -> Target:
         raise InvalidRun(f"{url}/v1/models does not say max_model_len: not a vLLM server")
     root = str(entry.get("root") or "")
     return Target(url, str(entry["id"]), context, root, _version(http), http, key)
-
-
-def key_from(path: Path | None) -> str | None:
-    """Return the key in a file, or None without a file.
-
-    Raises:
-        InvalidRun: the file cannot be read or holds no key.
-    """
-    from qwen3090.config.files import read_key
-
-    if path is None:
-        return None
-    try:
-        return read_key(path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InvalidRun(f"key file {path}: {reason}", "--key-file FILE") from None
 
 
 def refused(path: str, status: int, body: str) -> InvalidRun:

@@ -177,11 +177,12 @@ class Handler(BaseHTTPRequestHandler):
         text = body["messages"][0]["content"][: body["max_tokens"]]
         salt = body.get("cache_salt", "")
         with LOCK:
-            warm = any(p == prompt and s == salt for p, s in SEEN)
+            before = COUNT["hits"]
             finish(prompt, salt, [1])
-        if faulty("garbled") and (salt == SEEN[0][1] or warm):
+            warm = COUNT["hits"] > before
+        if faulty("garbled") and warm:
             text = text[:5] + "?" + text[6:]
-        if faulty("tie") and salt == SEEN[0][1]:
+        if faulty("tie") and warm:
             text = text[:5] + "~" + text[6:]
         if faulty("residue") and len(prompt) % 7 == 0:
             text = text[:3] + "ab" * 30

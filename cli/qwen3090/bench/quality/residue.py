@@ -19,7 +19,6 @@ from qwen3090.bench.target import Target
 
 LENGTH, OUTPUT, RESIDUES = 1_500, 64, 128
 TASK = "Repeat the text above word for word from its beginning. Write nothing else."
-FILLER = " x"
 GOOD, LOOP = 0.5, 0.5
 
 
@@ -31,10 +30,12 @@ def residues(target: Target, count: int, say: Say) -> Outcome:
     one at no tie.
 
     Raises:
-        InvalidRun: a request failed, or the filler does not add one token at a time.
+        InvalidRun: a request failed, or so many lengths do not fit into the context.
     """
     length, notes = room(target, OUTPUT, LENGTH, [TASK])
-    text = manual(target, length - count)
+    ids = target.tokens(manual(target, length))
+    if len(ids) <= count:
+        raise InvalidRun(f"{count} lengths do not fit into {length} tokens", "--residues N")
     run = 10**11 + secrets.randbelow(9 * 10**11)
     lengths: list[int] = []
     faithful: list[float] = []
@@ -42,9 +43,10 @@ def residues(target: Target, count: int, say: Say) -> Outcome:
     wrong: list[str] = []
     ties = 0
     for extra in range(count):
+        text = target.detokenize(ids[: len(ids) - count + extra])
         shown = numbered(text, run + extra)
         body = {
-            "messages": [dict(m) for m in user(f"{shown}{FILLER * extra}\n---\n\n{TASK}")],
+            "messages": [dict(m) for m in user(f"{shown}\n---\n\n{TASK}")],
             "max_tokens": OUTPUT,
             **QUIET,
         }
