@@ -82,6 +82,8 @@ def compile_for(example: Example, capability: int = 86) -> Need:
 
     module, name = example.kernel.split(":")
     kernel = getattr(importlib.import_module(module), name)
+    while not isinstance(kernel, triton.JITFunction):
+        kernel = kernel.fn  # what triton.heuristics wraps
     aligned = example.aligned
     if aligned is None:
         aligned = tuple(key for key, kind in example.signature.items() if kind.startswith("*"))
