@@ -135,6 +135,16 @@ class ServeConfig(BaseModel):
         True,
         description="Draft over the reduced vocabulary when the checkpoint has one (mtp only).",
     )
+    draft_truncation: Bool = Field(
+        True,
+        description="Draft only what the request's top_k (up to 64) and top_p leave "
+        "(probabilistic drafts); the output's distribution stays the same.",
+    )
+    candidate_topk: Literal["flashinfer", "torch"] = Field(
+        "flashinfer",
+        description="Kernel that finds dflash2's candidates; torch needs no CUDA compiler and "
+        "takes about twice as long.",
+    )
     # Engine
     runner: Literal["v1", "v2"] = Field("v2", description="vLLM's model runner.")
     device: Literal["cuda", "cpu"] = Field("cuda", description="Where the engine runs.")

@@ -25,7 +25,7 @@ env \
   --no-enable-prefix-caching \
   --async-scheduling \
   --language-model-only \
-  --compilation-config '{"max_cudagraph_capture_size":64,"custom_ops":["+rms_norm","+silu_and_mul"]}' \
+  --compilation-config '{"max_cudagraph_capture_size":64}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
   --reasoning-parser qwen3 \

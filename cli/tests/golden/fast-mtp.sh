@@ -26,7 +26,7 @@ env \
   --mamba-cache-mode align \
   --async-scheduling \
   --language-model-only \
-  --compilation-config '{"cudagraph_capture_sizes":[1,2,4,5,10,15,20,25,30,35,40],"custom_ops":["+rms_norm","+silu_and_mul"]}' \
+  --compilation-config '{"cudagraph_capture_sizes":[1,2,4,5,10,15,20,25,30,35,40]}' \
   --speculative-config '{"method":"mtp","num_speculative_tokens":4,"draft_sample_method":"probabilistic","rejection_sample_method":"standard"}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
@@ -37,5 +37,5 @@ env \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \
-  --additional-config '{"qwen3090":{"mtp_draft_vocab":true}}' \
+  --additional-config '{"qwen3090":{"mtp_draft_vocab":true,"draft_truncation":true}}' \
   --middleware qwen3090_ops.api.middleware.Api

@@ -26,7 +26,7 @@ env \
   --mamba-cache-mode align \
   --async-scheduling \
   --language-model-only \
-  --compilation-config '{"max_cudagraph_capture_size":64,"custom_ops":["+rms_norm","+silu_and_mul"]}' \
+  --compilation-config '{"max_cudagraph_capture_size":64}' \
   --speculative-config '{"method":"dflash","num_speculative_tokens":7,"draft_sample_method":"probabilistic","rejection_sample_method":"standard","model":"/models/drafter","attention_backend":"FLASH_ATTN"}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
@@ -37,4 +37,5 @@ env \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \
+  --additional-config '{"qwen3090":{"candidate_topk":"flashinfer","draft_truncation":true}}' \
   --middleware qwen3090_ops.api.middleware.Api

@@ -83,11 +83,20 @@ def test_exact_graph_sizes() -> None:
     assert "max_cudagraph_capture_size" not in compilation
 
 
-def test_knobs_that_are_compiled_travel_where_vllm_hashes_them() -> None:
-    found = launch("fast-mtp", "mtp_draft_vocab=0")
-    assert json.loads(value(found, "--additional-config")) == {
-        "qwen3090": {"mtp_draft_vocab": False}
-    }
+@pytest.mark.parametrize(
+    ("profile", "sets", "expected"),
+    [
+        ("fast-mtp", "mtp_draft_vocab=0", {"mtp_draft_vocab": False, "draft_truncation": True}),
+        ("fast", "draft_truncation=0", {"candidate_topk": "flashinfer", "draft_truncation": False}),
+        ("fast", "draft_sampling=greedy", {"candidate_topk": "flashinfer"}),
+        ("long", "candidate_topk=torch", {"candidate_topk": "torch", "draft_truncation": True}),
+    ],
+)
+def test_knobs_that_are_compiled_travel_where_vllm_hashes_them(
+    profile: str, sets: str, expected: dict[str, object]
+) -> None:
+    found = launch(profile, sets)
+    assert json.loads(value(found, "--additional-config")) == {"qwen3090": expected}
 
 
 def test_inherited_variables() -> None:
