@@ -38,7 +38,9 @@ def check_checkpoint(directory: Path, *, hashes: bool = False) -> list[Finding]:
         for item in problems
     ]
     if not any(item.severity == "error" for item in problems):
-        found += [_summary(directory, hashes), _targets(directory)]
+        found.append(_summary(directory, hashes))
+    if not any(item.rule in ("files", "config") for item in problems):
+        found.append(_targets(directory))
     return [*found, *check_tokenizer(directory)]
 
 

@@ -23,13 +23,16 @@ def compare(promise: Promise, report: Report) -> Iterator[Finding]:
         promise: what is expected (``facts.promise``).
         report: the worker's report (``qwen3090_ops.live.report``).
     """
+    sections = {name: part for name, part in report.items() if isinstance(part, dict)}
+    lost = {name: part["error"] for name, part in sections.items() if "error" in part}
+    usable = {name: part for name, part in sections.items() if name not in lost}
     yield from _hooks(report)
     for check, ask in CHECKS.items():
         try:
-            yield ask(check, promise, report)
+            yield ask(check, promise, usable)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            errors = [s["error"] for s in report.values() if isinstance(s, dict) and "error" in s]
-            text = "; ".join(errors) or f"the report is not as expected: {error!r}"
+            reasons = [f"{name} could not be reported: {text}" for name, text in lost.items()]
+            text = "; ".join(reasons) or f"the report is not as expected: {error!r}"
             yield finding(check, text, "")
 
 
