@@ -10,6 +10,9 @@ from qwen3090.config.model import ServeConfig
 # Listening everywhere: ask this machine.
 ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
+COMPLETIONS = "/v1/completions"
+CHAT = "/v1/chat/completions"
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -41,18 +44,18 @@ class Probe:
         """Have one token generated, with the key."""
         return self.complete({"prompt": "Hello", "max_tokens": 1, "temperature": 0}, timeout)
 
-    def complete(self, body: dict[str, Any], timeout: float) -> Answer:
-        """POST /v1/completions with the key and the model's name; ok when tokens came back."""
+    def complete(self, body: dict[str, Any], timeout: float, path: str = COMPLETIONS) -> Answer:
+        """POST a completion with the key and the model's name; ok when tokens came back."""
         request = {"model": self._name, **body}
-        status, text = self._request("POST", "/v1/completions", request, timeout)
+        status, text = self._request("POST", path, request, timeout)
         if status != 200:
-            return Answer(False, f"/v1/completions: {status or 'no answer'} {text[:300]}".strip())
+            return Answer(False, f"{path}: {status or 'no answer'} {text[:300]}".strip())
         try:
             answer = json.loads(text)
             tokens = int(answer["usage"]["completion_tokens"])
         except (ValueError, KeyError, TypeError):
-            return Answer(False, f"/v1/completions: not a completion: {text[:300]}")
-        return Answer(tokens >= 1, "" if tokens >= 1 else "/v1/completions: no token generated")
+            return Answer(False, f"{path}: not a completion: {text[:300]}")
+        return Answer(tokens >= 1, "" if tokens >= 1 else f"{path}: no token generated")
 
     def _request(
         self, method: str, path: str, body: dict[str, Any] | None, timeout: float
