@@ -10,6 +10,8 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import TypedDict
 
+from qwen3090_ops.sampling import hooks as sampling
+
 
 class Hook(TypedDict):
     """One hook: its name, whether it is active, and what was found."""
@@ -91,6 +93,10 @@ _HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "plugin-loads": _plugin_runs,
     "cpu-linear-kernel": _cpu_linear,
     "int8-activations": _int8_activations,
+    "small-top-k": sampling.small_top_k,
+    "draft-truncation": sampling.draft_truncation,
+    "selector-truncation": sampling.selector_truncation,
+    "candidate-top-k": sampling.candidate_top_k,
 }
 
 
