@@ -1,4 +1,4 @@
-"""The self-test's answers about sampling are vLLM's: true as patched, false when it goes its way."""
+"""The self-test answers for vLLM: active as patched, inactive where vLLM goes its own way."""
 
 from typing import Any
 
