@@ -12,6 +12,7 @@ from qwen3090.config import load_profile, profile_names, resolve
 from qwen3090.main import cli
 from qwen3090.plan import compute
 from qwen3090.plan.budget import CARD_BYTES
+from qwen3090.serve import exit_codes
 from qwen3090.serve.plan_gate import plan_input
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,7 +48,17 @@ def _problems(output: str) -> str:
     return "...\n" + output[output.index("cannot run:") :]
 
 
+def exit_codes_table() -> str:
+    """Return one row an exit status of serve: meaning, whether it is started again, what to do."""
+    rows = ["| status | it means | started again | next |", "|---:|---|---|---|"]
+    for code, meaning in exit_codes.MEANING.items():
+        again = "no" if code in exit_codes.PERMANENT or code == exit_codes.OK else "yes"
+        rows.append(f"| {code} | {meaning} | {again} | {exit_codes.NEXT.get(code, '')} |")
+    return "\n".join(rows)
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "docs/guide/operate.md": {"exit-codes": exit_codes_table},
     "README.md": {"profiles": profile_table},
     "docs/concepts/plan.md": {
         "plan": lambda: shown(["fast"]),

@@ -119,7 +119,7 @@ in
         description = ''
           When systemd starts the server again, in growing pauses of 10 to 120 seconds and at most
           ten times an hour. Never after an error that a restart cannot mend: wrong settings, a
-          damaged checkpoint, a plan that does not fit, a missing patch.
+          damaged checkpoint, a plan that does not fit, an old driver, a missing patch.
         '';
       };
       afterResume = mkOption {

@@ -50,7 +50,8 @@ in
         }
         // lib.filterAttrs (name: _: !lib.hasPrefix "VLLM_" name) cfg.environment;
       # With the pauses below: ten attempts take about a quarter of an hour, so a card that is busy
-      # for a while is waited for.
+      # for a while is waited for. A start that fails again and again ends there; the next one says
+      # so (last-failure.json in stateDir).
       startLimitIntervalSec = 3600;
       startLimitBurst = 10;
       unitConfig = cfg.directories.unitConfig;
@@ -70,9 +71,16 @@ in
             "--config"
             cfg.configFile
           ];
-          # The server gives up by itself after ready_timeout and says why; this is the backstop.
-          TimeoutStartSec = cfg.effective "ready_timeout" + 120;
+          # The server gives up by itself and says why: after ready_timeout, and up to two minutes
+          # of waiting for the card before it. This is the backstop.
+          TimeoutStartSec = cfg.effective "ready_timeout" + 300;
           TimeoutStopSec = cfg.effective "shutdown_timeout" + cfg.effective "kill_timeout" + 15;
+          # Progress of the engine, one file each of its processes writes.
+          RuntimeDirectory = "qwen3090";
+          RuntimeDirectoryMode = "0700";
+          # Fed while steps end, or while an idle engine answers. A stalled engine is ended by the
+          # supervisor itself, which says why (stall_timeout); this is for one that hangs, and for
+          # an API that no longer answers.
           WatchdogSec = 120;
           # The supervisor stops the engine in order; what is left then is killed.
           KillMode = "mixed";
