@@ -11,6 +11,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 from pages import PARTS, page
+from qwen3090.doctor import reference as doctor_page
 from qwen3090.main import COMMANDS, cli
 from qwen3090.verify import reference
 
@@ -56,8 +57,14 @@ def verify_reference() -> str:
     return f"# What verify checks\n\n{NOTE}{reference.page()}"
 
 
+def doctor_reference() -> str:
+    """Return every check of ``qwen3090 doctor`` and how it can end, from the table it runs."""
+    return f"# What doctor checks\n\n{NOTE}{doctor_page.page()}"
+
+
 FILES: dict[str, Callable[[], str]] = {
     "docs/reference/commands.md": command_reference,
+    "docs/reference/doctor.md": doctor_reference,
     "docs/reference/settings.md": settings_reference,
     "docs/reference/verify.md": verify_reference,
     "nix/settings.json": settings_schema,

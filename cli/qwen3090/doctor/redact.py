@@ -34,7 +34,8 @@ def _opaque(match: re.Match[str]) -> str:
 
 
 _NAMED = r"[\w-]*(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|passw(?:or)?d|[_-]token)"
-_VALUE = r"[^\s\"',]+"
+_QUOTE = r"(?:\\*[\"'])?"  # escaped where JSON holds JSON
+_VALUE = r"[^\s\"',\\]+"
 _PREFIXES = "hf_|sk-|gh[opsu]_|github_pat_|glpat-|xox[abprs]-|AKIA|eyJ"
 _HOME = r"(?:/home|/Users|/export/home|/mnt/[a-z]/Users|[a-z]:[\\/]+Users)[\\/]+[^\\/\s:\"',;)]+"
 _HOST = r"(?P<host>\[[^\]\s]+\]|[^\s/:\"')]+)(?::\d+)?"
@@ -43,12 +44,12 @@ _OPAQUE = r"[A-Za-z0-9+/_=-]"
 # In this order: what holds other shapes comes before them.
 _SHAPES: tuple[tuple[str, Replace], ...] = (
     (r"-----BEGIN [^-]*-----[\s\S]*?(?:-----END [^-]*-----|\Z)", "<key>"),
-    (r"\b[a-z][a-z0-9+.-]*://[^\s/@\"']*@[^\s/:\"']+", "<url>"),
-    (rf"\b(?P<scheme>(?:https?|wss?|socks5h?|ftp)://){_HOST}", _url),
+    (r"\b[a-z][a-z0-9+.-]*:/+[^\s/@\"']*@[^\s/:\"']+", "<url>"),
+    (rf"\b(?P<scheme>(?:https?|wss?|socks5h?|ftp):/+){_HOST}", _url),
     (r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "<email>"),
     (r"(\b(?:bearer|basic)\s+)[\w.+/=~-]{4,}", r"\1<key>"),
-    (rf"(\b{_NAMED}\b[\"']?(?:\s*[:=,]\s*|\s+)[\"']?){_VALUE}", r"\1<key>"),
-    (rf"(\btoken[\"']?\s*[:=]\s*[\"']?){_VALUE}", r"\1<key>"),
+    (rf"(\b{_NAMED}\b{_QUOTE}(?:\s*[:=,]\s*|\s+){_QUOTE}){_VALUE}", r"\1<key>"),
+    (rf"(\btoken{_QUOTE}\s*[:=]\s*{_QUOTE}){_VALUE}", r"\1<key>"),
     (rf"\b(?:{_PREFIXES})[\w.-]{{8,}}", "<key>"),
     (r"\b(?:GPU-|MIG-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uuid>"),
     (r"(\bserial(?: ?number| ?no\.?)?[\"']?\s*[:=#]?\s*)[\w-]*\d[\w-]*", r"\1<serial>"),

@@ -1,4 +1,4 @@
-"""Every check in the order in which it runs and is printed, and the reference page made of it."""
+"""Every check, in the order in which it runs and is printed."""
 
 from collections.abc import Iterable
 
@@ -44,23 +44,3 @@ def groups(checks: Iterable[Check] = CHECKS) -> list[str]:
 def outcomes() -> list[tuple[Check, Outcome]]:
     """Return every declared outcome with its check."""
     return [(check, outcome) for check in CHECKS for outcome in check.outcomes]
-
-
-def reference() -> str:
-    """Return the checks and outcomes as a Markdown page without its title."""
-    lines: list[str] = []
-    for group in groups():
-        lines += [f"## {group}", ""]
-        for check in CHECKS:
-            if check.group == group:
-                lines += [f"**`{check.name}`**: {check.looks_at}.", "", *_rows(check), ""]
-    return "\n".join(lines)
-
-
-def _rows(check: Check) -> list[str]:
-    rows = ["| outcome | | when | next |", "|---|---|---|---|"]
-    for item in check.outcomes:
-        when, todo = (text.replace("|", "\\|") for text in (item.when, item.next))
-        shown = "named by the check" if todo.startswith("{") else f"`{todo}`"
-        rows.append(f"| `{item.code}` | {item.status.value} | {when} | {shown} |")
-    return rows

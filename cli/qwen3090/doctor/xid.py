@@ -11,6 +11,7 @@ from qwen3090.verify.report import Finding
 
 DAYS = 7
 _XID = re.compile(r"NVRM: Xid \(?(?:[^)]*)\)?: (\d+)")
+_OVER = re.compile(r"Xid .*: 154,.*\(None\)\s*$")  # what the card needs has changed to: nothing
 _WHEN = re.compile(r"^\S*\d\S*T\S+|^\[[^\]]+\]")
 JOURNAL = ("journalctl", "--no-pager", "-q", "-o", "short-iso", "_TRANSPORT=kernel")
 BY_HAND = f"sudo journalctl -k --since '-{DAYS} days' | grep 'NVRM: Xid'"
@@ -34,7 +35,7 @@ def xid(context: Context) -> Iterator[Finding]:
     last: dict[int, str] = {}
     for line in lines:
         match = _XID.search(line)
-        if match:
+        if match and not _OVER.search(line):
             seen[int(match[1])] += 1
             last[int(match[1])] = line
     for number, count in sorted(seen.items()):

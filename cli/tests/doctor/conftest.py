@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from qwen3090.bounded import Ran
-from qwen3090.doctor import jit
+from qwen3090.doctor import jit, report
 
 from .fake import FILES, QUIET_KERNEL, Fake, cuda_home
 
@@ -21,6 +21,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     monkeypatch.setenv("QWEN3090_STATE", "/state")
     monkeypatch.setattr(jit, "installed_versions", dict)
     monkeypatch.setattr(jit, "engine_kind", lambda _: "cuda")
+    monkeypatch.setattr(report, "installed_versions", lambda: {"vllm": "0.28.0"})
     fake = Fake(
         root=tmp_path / "root",
         environ={

@@ -149,6 +149,18 @@ def test_every_xid_is_explained(number: int, machine: Fake) -> None:
     assert found.next == meaning.todo
 
 
+def test_a_card_that_needs_nothing_any_more_is_well(machine: Fake) -> None:
+    line = (
+        "kernel: NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x1 (GPU Reset "
+    )
+    machine.answers["_TRANSPORT=kernel"] = Ran(0, f"{line}Required) to 0x0 (None)\n")
+    assert bad(look(machine)) == {}
+    machine.answers["_TRANSPORT=kernel"] = Ran(
+        0, f"{line}Required) to 0x2 (Node Reboot Required)\n"
+    )
+    assert set(bad(look(machine))) == {"xid.card"}
+
+
 def test_a_log_that_may_not_be_read_is_left_out_with_the_command(machine: Fake) -> None:
     del machine.answers["_TRANSPORT=kernel"]
     (found,) = [f for f in look(machine) if f.check == "xid"]
