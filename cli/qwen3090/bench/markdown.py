@@ -7,6 +7,7 @@ from typing import Any
 from qwen3090.bench import published
 from qwen3090.bench.conditions import UNKNOWN
 from qwen3090.bench.quantities import QUANTITIES
+from qwen3090.bench.target import worker_of
 
 NONE = "–"
 
@@ -41,8 +42,7 @@ def headline(found: Mapping[str, Any]) -> str:
 
 def served_series(found: Mapping[str, Any]) -> str:
     """Return the hash of the series that the engine runs, by its own word, else by this tree."""
-    engine = found["server"]["engine"]
-    told = engine.get("series", {}).get("hash") if isinstance(engine, dict) else None
+    told = worker_of(found["server"]["engine"]).get("series", {}).get("hash")
     return str(told or found["series"]["installed"])
 
 
@@ -116,10 +116,10 @@ def _conditions(found: Mapping[str, Any], fingerprint: Mapping[str, str]) -> str
     lines = ["## Conditions\n", "| what | value |", "|---|---|"]
     shown = {key: value for key, value in found.items() if key not in ("settings", "server")}
     shown |= {f"server's {key}": value for key, value in found["server"].items()}
-    engine = shown.pop("server's engine")
+    engine = worker_of(shown.pop("server's engine"))
+    for part in ("machine", "settings", "pool"):
+        shown[f"engine's {part}"] = engine.get(part, f"{UNKNOWN}: no GET /qwen3090/engine")
     lines += [f"| {key} | {_plain(value)} |" for key, value in shown.items()]
-    said = "unknown (no GET /qwen3090/engine)" if engine == UNKNOWN else "in bench.json"
-    lines.append(f"| engine's own report | {said} |")
     hashes = ", ".join(f"{kind} `{value}`" for kind, value in fingerprint.items())
     lines.append(f"| fingerprint | {hashes} |")
     lines.append("\nSettings of the profile, as resolved where the bench ran:\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from qwen3090.bench.problems import InvalidRun
-from qwen3090.bench.target import Target, connect
+from qwen3090.bench.target import Target, connect, worker_of
 from qwen3090.config import resolve
 from qwen3090.config.files import VARIABLE, read_key, read_keys
 from qwen3090.config.keyfile import parse_keys
@@ -21,6 +21,8 @@ ELSEWHERE = frozenset(
         *("ready_timeout", "shutdown_timeout", "kill_timeout", "health_interval", "warmup"),
     }
 )
+# What a server tells of itself; the context always, the rest with GET /qwen3090/engine.
+TOLD = ("context", "seats", "prefix_cache", "max_batched_tokens", "eager", "dtype", "runner")
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,26 @@ def choose(
         address = f"http://[{host}]" if ":" in host else f"http://{host}"
         key = _key(key_file, config)
         server = connect(url or f"{address}:{config.port}", key, config.served_name)
-        if server.context != config.context:
-            raise InvalidRun(
-                f"{server.url} serves a context of {server.context:,} tokens, and the settings of "
-                f"profile {resolved.profile} say {config.context:,}: it was started otherwise",
-                "give the profile, file and --set of the running server",
-            )
+        _check(server, resolved.profile, config)
     model = config.model if config.model and config.model.is_dir() else None
     return Chosen(server, resolved.profile, flat(resolved), model, config.seats)
+
+
+def _check(server: Target, profile: str, config: ServeConfig) -> None:
+    """Refuse a server that runs with other settings, as far as it tells.
+
+    Raises:
+        InvalidRun: the first that differs.
+    """
+    told = {"context": server.context} | worker_of(server.engine_report()).get("settings", {})
+    for key in TOLD:
+        wanted = getattr(config, key)
+        if key in told and told[key] != wanted:
+            raise InvalidRun(
+                f"{server.url} runs with {key} = {told[key]}, and the settings of profile "
+                f"{profile} say {wanted}: it was started otherwise",
+                "give the profile, file and --set of the running server",
+            )
 
 
 def _key(path: Path | None, config: ServeConfig | None) -> str | None:

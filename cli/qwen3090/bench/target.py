@@ -68,6 +68,13 @@ class Target:
             return None
 
 
+def worker_of(report: Any) -> dict[str, Any]:
+    """Return what the first worker of an engine's report says; empty without a report."""
+    workers = report.get("workers") if isinstance(report, dict) else None
+    first = workers[0] if isinstance(workers, list) and workers else None
+    return first if isinstance(first, dict) else {}
+
+
 def connect(url: str, key: str | None, model: str | None = None) -> Target:
     """Ask the server at ``url`` what it serves.
 

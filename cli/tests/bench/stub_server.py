@@ -7,6 +7,7 @@ is. A token is a character. JSON may set:
     ttft, gap: seconds before the first chunk and between two
     sizes: tokens of each chunk; the first is the prefill's, each later one a step with a draft
     context: max_model_len; key: the bearer key; cache: whether prefixes are cached
+    engine: what GET /qwen3090/engine tells of the worker, or None
     fault: see FAULTS; after: the number of answers that are right before the fault
 """
 
@@ -21,7 +22,7 @@ from typing import Any
 PORT, FOLDER = int(sys.argv[1]), Path(sys.argv[2])
 SETTINGS: dict[str, Any] = {
     "ttft": 0.0, "gap": 0.0, "sizes": [1, 2, 4, 1, 3], "context": 4096, "key": "", "cache": True,
-    "fault": "", "after": 0,
+    "fault": "", "after": 0, "engine": None,
 } | json.loads(sys.argv[3])  # fmt: skip
 FAULTS = (
     "401", "500", "empty", "cut", "error", "stranger", "busy", "lost", "cached", "one-chunk",
@@ -129,6 +130,8 @@ class Handler(BaseHTTPRequestHandler):
             },
             "/version": {"version": "0.28.0"},
         }
+        if SETTINGS["engine"]:
+            pages["/qwen3090/engine"] = {"workers": [SETTINGS["engine"]]}
         if self.path == "/metrics":
             with LOCK:
                 self.reply(metrics())

@@ -68,7 +68,22 @@ def test_a_server_started_otherwise_is_refused(stub: Callable[..., Any]) -> None
     done = stub().bench(
         "chat", "--profile", "demo", "--set", "served_name=stub", "--set", "model=x"
     )
-    assert done.exit_code == 2 and "serves a context of 4,096 tokens" in done.output
+    assert done.exit_code == 2 and "runs with context = 4096" in done.output
+
+
+def test_what_the_engine_tells_is_compared_with_the_settings(
+    stub: Callable[..., Any], tmp_path: Path
+) -> None:
+    words = ["--profile", "demo", "--set", "served_name=stub", "--set", "model=x"]
+    words += ["--set", "context=4096", *map(str, QUICK), "--out", str(tmp_path / "out")]
+    told = {"settings": {"seats": 4, "prefix_cache": True}, "series": {"hash": "fedcba9876543210"}}
+    done = stub(engine=told).bench("chat", *words)
+    assert done.exit_code == 2 and "runs with prefix_cache = True" in done.output
+    told["settings"]["prefix_cache"] = False
+    done = stub(engine=told).bench("chat", *words)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "bench.md").read_text()
+    assert "series fedcba987654, on no GPU" in page.splitlines()[2]
 
 
 def test_another_model_is_refused(stub: Callable[..., Any]) -> None:
