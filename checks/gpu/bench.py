@@ -5,10 +5,10 @@ usage: bench.py NAME MODEL PROFILE [KEY=VALUE ...] [--options JSON]
 MODEL is a directory of make_checkpoint.py (prepared or not), or one that holds only a config.json
 (dummy weights then). JSON: "made" (the directory with successor.pt: prompts follow the cycle and
 the text is checked), "sampled" (check again, and at temperature 1), "long" (more prompt lengths to
-check), "drafter", "llm" and "speculative" (over the profile's arguments),
-"decode" and "profile" (loads to time and to list kernels for: decode.load says how they are
-written), "top" (kernels to list),
-"probe" (a .pt file for what single layers answer, for compare.py).
+check), "stock" (true: without what only a patched vLLM knows), "drafter", "llm" and
+"speculative" (over the profile's arguments), "decode" and "profile" (loads to time and to list
+kernels for: decode.load says how they are written), "top" (kernels to list), "probe" (a .pt file
+for what single layers answer, for compare.py).
 Several may boot at once: with PEERS="A B" in the environment each waits (at most WAIT_S seconds)
 until all have booted, and they time one by one. RUN names the folder they share.
 """
@@ -26,7 +26,7 @@ from typing import Any
 
 import torch
 from decode import load, timed
-from engine_args import llm_args, plan
+from engine_args import plan, serve_args, settings
 from looks import facts, probes
 from step_kernels import kernels
 from text import continued, forced
@@ -103,16 +103,16 @@ def main() -> None:
     parser.add_argument("--options", type=json.loads, default={})
     given = parser.parse_args()
     NAME, options = given.name, given.options
-    words = [given.words[0], *(part for word in given.words[1:] for part in ("--set", word))]
+    words, drafter = settings(given.words), options.get("drafter")
     if any(Path(given.model).glob("*.safetensors")):
-        words += ["--model", given.model]
-        words += ["--drafter", options["drafter"]] if "drafter" in options else []
+        words += ["--model", given.model, *(["--drafter", drafter] if drafter else [])]
     want = plan(words)
-    args = llm_args(want["inputs"], options.get("drafter")) | options.get("llm", {})
+    args = serve_args(given.words, given.model, drafter, stock=options.get("stock", False))
+    args |= options.get("llm", {})
     if "speculative" in options:
         args["speculative_config"] = args["speculative_config"] | options["speculative"]
     say("IMPORTED")
-    llm = LLM(given.model, load_format="files-or-dummy", disable_log_stats=False, **args)
+    llm = LLM(**args | {"load_format": "files-or-dummy", "disable_log_stats": False})
     say("BOOTED")
     cache = llm.llm_engine.vllm_config.cache_config
     compiled = llm.llm_engine.vllm_config.compilation_config

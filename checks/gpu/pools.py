@@ -16,7 +16,7 @@ os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_USE_V2_MODEL_RUNNER="
 import torch
 import vllm.v1.engine.core as core
 import vllm.v1.worker.gpu_worker as gpu_worker
-from engine_args import llm_args, plan
+from engine_args import plan, serve_args, settings
 from vllm import LLM
 
 CACHE, NONE = "prefix_cache=false", ["speculation=none", "draft_tokens=0"]
@@ -31,6 +31,7 @@ CASES = {
         ["fast", *NONE],
         ["fast", *NONE, CACHE],
         ["huge"],
+        ["batch"],
         ["batch-262k"],
     ],
     "stock": [["fast", CACHE, "kv_groups=stock", "context=49152"], ["fast-mtp"], ["fast", *NONE]],
@@ -57,12 +58,16 @@ def main() -> int:
     wrong = 0
     for words in CASES["stock" if "stock" in sys.argv[3:] else "patched"]:
         started, label = time.time(), " ".join(words)
-        want = plan([words[0], *(part for word in words[1:] for part in ("--set", word))])
+        want = plan(settings(words))
         pool = want["kv_bytes"]
         gpu_worker.Worker.determine_available_memory = lambda self, pool=pool: pool
         try:
-            args = llm_args(want["inputs"], drafter)
-            LLM(model, load_format="dummy", enforce_eager=True, **args)
+            served = [word for word in words if not word.startswith("kv_groups=")]
+            needed = drafter if want["inputs"]["speculation"] == "dflash2" else None
+            args = serve_args(served, model, needed, stock="stock" in sys.argv[3:])
+            if args["attention_backend"] == "FLASHINFER":  # the test machine has none
+                args["attention_backend"] = "TRITON_ATTN"
+            LLM(**args | {"load_format": "dummy", "enforce_eager": True})
         except Sized:
             cache, kv = seen
             got = {"pool_tokens": cache.kv_cache_size_tokens, "blocks_available": kv.num_blocks}

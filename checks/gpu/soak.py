@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from engine_args import llm_args, plan
+from engine_args import plan, serve_args, settings
 from vllm import LLM, SamplingParams
 from vllm.inputs import TokensPrompt
 
@@ -120,11 +120,11 @@ def main() -> int:
     parser.add_argument("--drafter")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    words = [given.profile, *(part for word in given.words for part in ("--set", word))]
-    words += ["--model", given.model] + (["--drafter", given.drafter] if given.drafter else [])
-    want = plan(words)
-    args = llm_args(want["inputs"], given.drafter)
-    llm = LLM(given.model, disable_log_stats=False, **args)
+    words = [given.profile, *given.words]
+    places = ["--model", given.model, *(["--drafter", given.drafter] if given.drafter else [])]
+    want = plan([*settings(words), *places])
+    args = serve_args(words, given.model, given.drafter)
+    llm = LLM(**args | {"disable_log_stats": False})
     engine, seats = llm.llm_engine, want["inputs"]["seats"]
     traffic = Traffic(engine, Path(given.made), want["inputs"]["context"], given.seed)
     end = time.time() + given.seconds
