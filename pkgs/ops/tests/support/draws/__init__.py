@@ -1,0 +1,1 @@
+"""Draft and verify on toy models of known distribution: is speculation lossless?"""
