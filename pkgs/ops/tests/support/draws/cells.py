@@ -52,9 +52,9 @@ def cut_rows(logits: torch.Tensor, top_k: int, top_p: float) -> torch.Tensor:
 
 
 def run(
-    cell: Cell, draws: int, sampler: Callable[[Chain, np.ndarray], Sampler]
+    cell: Cell, draws: int, sampler: Callable[[Chain, np.ndarray], Sampler], chunk: int = 16384
 ) -> tuple[dict[str, float], float]:
     """Return {what: p-value} of ``draws`` requests, and the tokens emitted a step."""
     chain = make(DEPTH, cell.temperature, cell.cut, cut_rows)
-    tokens, steps, emitted = generate(sampler(chain, seeds_of(draws, 1)), draws, TOKENS)
+    tokens, steps, emitted = generate(sampler(chain, seeds_of(draws, 1)), draws, TOKENS, chunk)
     return p_values(chain, FIRST, tokens), emitted / steps
