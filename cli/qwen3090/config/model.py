@@ -187,7 +187,8 @@ class ServeConfig(BaseModel):
     )
     # API
     tools: Bool = Field(
-        True, description="Tool calls (parser qwen3_coder, as the chat template emits)."
+        True,
+        description="Tool calls, in the form that the chat template asks for (vLLM's qwen3_coder).",
     )
     reasoning: Bool = Field(True, description="Separate the thinking text (parser qwen3).")
     temperature: Annotated[Float | None, Optional] = Field(

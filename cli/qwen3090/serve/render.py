@@ -22,6 +22,8 @@ CACHE_TYPES = {
 }
 STATE_TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 METHODS = {"dflash2": "dflash", "mtp": "mtp"}
+# vLLM's qwen3 and qwen3_coder, with the grammar of calls that are demanded (qwen3090_ops).
+PARSER = "qwen3090"
 # What `qwen3090 verify --live` asks: a method of the worker, and the route that serves its answer.
 REPORT_WORKER = "qwen3090_ops.live.extension.ReportExtension"
 REPORT_ROUTE = "qwen3090_ops.live.middleware.EngineReport"
@@ -145,9 +147,9 @@ def _knobs(c: ServeConfig) -> dict[str, Any]:
 
 def _api_flags(c: ServeConfig) -> Iterable[str]:
     if c.reasoning:
-        yield from ("--reasoning-parser", "qwen3")
+        yield from ("--reasoning-parser", PARSER)
     if c.tools:
-        yield from ("--enable-auto-tool-choice", "--tool-call-parser", "qwen3_coder")
+        yield from ("--enable-auto-tool-choice", "--tool-call-parser", PARSER)
     if c.temperature is not None:
         yield from ("--override-generation-config", _json({"temperature": c.temperature}))
     yield from ("--disable-access-log-for-endpoints", "/health")

@@ -27,9 +27,9 @@ env \
   --speculative-config '{"method":"mtp","num_speculative_tokens":3,"draft_sample_method":"greedy","rejection_sample_method":"standard"}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
-  --reasoning-parser qwen3 \
+  --reasoning-parser qwen3090 \
   --enable-auto-tool-choice \
-  --tool-call-parser qwen3_coder \
+  --tool-call-parser qwen3090 \
   --override-generation-config '{"temperature":0.0}' \
   --disable-access-log-for-endpoints /health \
   --scheduler-cls qwen3090_ops.scheduler.ProgressScheduler \

@@ -30,9 +30,9 @@ env \
   --speculative-config '{"method":"dflash","num_speculative_tokens":7,"draft_sample_method":"probabilistic","rejection_sample_method":"standard","model":"/models/drafter","attention_backend":"TRITON_ATTN"}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
-  --reasoning-parser qwen3 \
+  --reasoning-parser qwen3090 \
   --enable-auto-tool-choice \
-  --tool-call-parser qwen3_coder \
+  --tool-call-parser qwen3090 \
   --disable-access-log-for-endpoints /health \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \

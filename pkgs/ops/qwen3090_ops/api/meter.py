@@ -5,7 +5,7 @@ finished ones, which its stat-logger interface hands out (stats.py). One meter i
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -78,20 +78,26 @@ class Total:
 
 
 class Meter:
-    """The counts of this process."""
+    """The counts of this process.
 
-    def __init__(self) -> None:
+    Args:
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._counts: dict[str, Count] = {}
         self._states: Mapping[str, Any] = {}
 
     def attach(self, engine: Any) -> None:
         """Read the states of this engine from now on (an AsyncLLM, or None before there is one)."""
         processor = getattr(engine, "output_processor", None)
-        self._states = getattr(processor, "request_states", None) or {}
+        states = getattr(processor, "request_states", None)
+        self._states = {} if states is None else states
 
     def look(self) -> None:
         """Take over how far the running requests are."""
-        now = time.monotonic()
+        now = self._clock()
         for internal, state in self._states.items():
             count = self._counts.get(internal)
             if count is None:
@@ -107,7 +113,7 @@ class Meter:
 
     def finish(self, finished: Iterable[Finished]) -> None:
         """Take over the last numbers of requests that ended, then look at the others."""
-        now = time.monotonic()
+        now = self._clock()
         for number, stats in enumerate(finished):
             count = self._ended(stats.request_id or "")
             if count is None:  # it lived for one step, and nobody looked meanwhile

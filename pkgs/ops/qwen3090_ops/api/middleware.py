@@ -5,6 +5,7 @@ no other layer sees them; the log, so that refusals have a line too; the limits;
 """
 
 import os
+from collections.abc import Mapping
 
 from qwen3090_ops.api import keys, settings
 from qwen3090_ops.api.asgi import App, Receive, Scope, Send
@@ -20,14 +21,15 @@ class Api:
 
     Args:
         app: the server.
+        environ: where the settings are, and keys that came as a variable.
 
     Raises:
         RuntimeError: the settings or the keys are missing or wrong; the server does not start.
     """
 
-    def __init__(self, app: App) -> None:
-        found = settings.read(os.environ)
-        keyring = keys.load(found.keys, os.environ)
+    def __init__(self, app: App, environ: Mapping[str, str] = os.environ) -> None:
+        found = settings.read(environ)
+        keyring = keys.load(found.keys, environ)
         app = ClearErrors(app, found.served_name)
         app = Limits(app, found.max_body_bytes, found.max_json_depth)
         if found.request_log:

@@ -55,7 +55,8 @@ class Line:
 
     def _counts(self, total: Total, speculation: bool) -> list[str]:
         words = [f"prompt={total.prompt}", f"cached={total.cached}", f"output={total.tokens}"]
-        first = total.first or self.first_byte
+        bytes_of_it = self.first_byte if self.streaming else 0.0
+        first = min((moment for moment in (total.first, bytes_of_it) if moment), default=0.0)
         if total.tokens and first:
             words.append(f"ttft={max(0.0, first - self.start):.3f}")
         if (rate := total.decode_rate) is not None:
