@@ -16,6 +16,10 @@ from qwen3090_ops.account import Account, Seen
 from qwen3090_ops.progress import ENGINE, Record, runtime_dir
 
 
+# vLLM's calls that are passed through; without one of them steps would go untold.
+EVENTS = ("add_request", "finish_requests", "schedule", "update_from_output")
+
+
 class _Publishing:
     """Publishes after each event that changes what the engine has to do or has done.
 

@@ -87,11 +87,63 @@ def _int8_activations() -> tuple[bool, str]:
     return [str(dtype) for dtype in found] == ["torch.int8", "None", "None"], detail
 
 
+def _progress() -> tuple[bool, str]:
+    """Whether vLLM takes our schedulers; that they tell, the supervisor checks at each start."""
+    from vllm.config import SchedulerConfig
+    from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    from qwen3090_ops import scheduler
+
+    found = []
+    for name, base in (
+        ("ProgressScheduler", Scheduler),
+        ("ProgressAsyncScheduler", AsyncScheduler),
+    ):
+        config = SchedulerConfig.default_factory(scheduler_cls=f"{scheduler.__name__}.{name}")
+        chosen = config.get_scheduler_cls()
+        absent = [event for event in scheduler.EVENTS if not callable(getattr(base, event, None))]
+        if not issubclass(chosen, base) or absent:
+            return False, f"{name}: not a {base.__name__} with {', '.join(absent) or 'its base'}"
+        found.append(name)
+    return True, f"--scheduler-cls: {', '.join(found)}"
+
+
+def _api_guard() -> tuple[bool, str]:
+    from qwen3090_ops.api.selfcheck import denies
+
+    return denies()
+
+
+def _request_counts() -> tuple[bool, str]:
+    from vllm.v1.metrics.loggers import load_stat_logger_plugin_factories
+
+    from qwen3090_ops.api.stats import RequestStats
+
+    found = RequestStats in load_stat_logger_plugin_factories()
+    return found, f"vllm.stat_logger_plugins: {'' if found else 'no '}{RequestStats.__name__}"
+
+
+def _parsers() -> tuple[bool, str]:
+    from vllm.parser import ParserManager
+
+    from qwen3090_ops.plugin import PARSER
+    from qwen3090_ops.tool_calls import DemandingParser
+
+    found = ParserManager.get_parser(PARSER, PARSER, enable_auto_tools=True)
+    name = f"{found.__module__}.{found.__name__}" if found else "none"
+    return found is DemandingParser, f"tool and reasoning parser {PARSER}: {name}"
+
+
 _HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "vllm-version": _vllm_version,
     "entry-point": _entry_point,
     "plugin-loads": _plugin_runs,
     "cpu-linear-kernel": _cpu_linear,
+    "api-guard": _api_guard,
+    "request-counts": _request_counts,
+    "parsers": _parsers,
+    "progress": _progress,
     "int8-activations": _int8_activations,
     "small-top-k": sampling.small_top_k,
     "draft-truncation": sampling.draft_truncation,
