@@ -27,7 +27,9 @@ from typing import Any
 import torch
 from decode import load, timed
 from engine_args import plan, serve_args, settings
+from live import findings
 from looks import facts, probes
+from qwen3090.verify import render
 from step_kernels import kernels
 from text import continued, forced
 from vllm import LLM
@@ -126,6 +128,9 @@ def main() -> None:
     )
     say(f"MEMORY {torch.cuda.memory_allocated() / 1e9:.3f} GB allocated, pool included")
     try:
+        if not options.get("stock"):
+            for line in render(findings(llm, given.words, args["model"], drafter)).splitlines():
+                say("LIVE", line)
         examine(llm, runner, options, vocab)
     except Exception:
         say("EXAMINATION FAILED", traceback.format_exc())
