@@ -64,7 +64,8 @@ def file_problems(config: ServeConfig, environ: Mapping[str, str] | None = None)
     name = shlex.quote(str(path))
     make = f"install -m 600 /dev/null {name} && openssl rand -hex 32 > {name}"
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
+        mode = status.st_mode
         if not stat.S_ISREG(mode):
             # A pipe would be read once, and reading it may wait for ever.
             text = f"api_key_file = {path} is not a regular file"
@@ -74,6 +75,13 @@ def file_problems(config: ServeConfig, environ: Mapping[str, str] | None = None)
         if mode & stat.S_IROTH:
             text = f"api_key_file = {path} can be read by every user"
             yield Found(("api_key_file",), text, f"chmod 600 {name}")
+        elif mode & (stat.S_IWGRP | stat.S_IWOTH):
+            text = f"api_key_file = {path} can be changed by other users"
+            yield Found(("api_key_file",), text, f"chmod 600 {name}")
+        elif os.geteuid() and status.st_uid not in (0, os.geteuid()):
+            # Root in a container reads what the host's user has mounted.
+            text = f"api_key_file = {path} belongs to another user (uid {status.st_uid})"
+            yield Found(("api_key_file",), text, f"sudo chown $USER {name}")
     except ValueError as error:
         # A file that holds something is the user's own: nothing that would overwrite it.
         cure = make if path.stat().st_size == 0 else f"mend it by hand: editor {name}"

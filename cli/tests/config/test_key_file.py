@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from qwen3090.config import resolve
 from qwen3090.config.files import file_problems, key_variable, read_keys
 from qwen3090.config.problems import Found
@@ -39,6 +40,40 @@ def test_a_path_with_spaces_is_quoted(tmp_path: Path) -> None:
     path.write_text("a-key-of-16-characters")
     path.chmod(0o644)
     assert problem(path).next_step == f"chmod 600 '{path}'"
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_key_that_others_can_change_is_refused(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "key"
+    path.write_text(KEY)
+    path.chmod(mode)
+    found = problem(path)
+    assert "by every user" in found.text or "changed by other users" in found.text
+    assert found.next_step == f"chmod 600 {path}"
+
+
+def test_a_key_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "key"
+    path.write_text(KEY)
+    path.chmod(0o600)
+    status = os.stat_result((0o100600, 0, 0, 1, 1001, 0, 9, 0, 0, 0))
+    monkeypatch.setattr(Path, "stat", lambda _: status)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    found = problem(path)
+    assert "another user (uid 1001)" in found.text
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    config = resolve("fast", sets=[f"api_key_file={path}"], environ={}).config
+    assert not list(file_problems(config, {}))
+
+
+@pytest.mark.parametrize("mode", [0o400, 0o440, 0o600, 0o640])
+def test_a_group_may_read_a_key(tmp_path: Path, mode: int) -> None:
+    """A secret manager writes root:GROUP, mode 0440, for a service of that group."""
+    path = tmp_path / "key"
+    path.write_text(KEY)
+    path.chmod(mode)
+    config = resolve("fast", sets=[f"api_key_file={path}"], environ={}).config
+    assert not list(file_problems(config, {}))
 
 
 def test_a_key_from_the_environment() -> None:
