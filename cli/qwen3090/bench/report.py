@@ -65,4 +65,8 @@ def read(path: Path) -> dict[str, Any]:
         raise InvalidRun(f"{file}: not JSON: {error}") from None
     if not isinstance(run, dict) or run.get("format") != FORMAT:
         raise InvalidRun(f"{file}: not a report of qwen3090 bench, format {FORMAT}")
+    try:
+        render(run, {})  # reads every part that a comparison needs
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidRun(f"{file}: a report with parts missing: {error!r}") from None
     return run

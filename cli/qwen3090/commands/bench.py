@@ -17,9 +17,7 @@ _STATUS = "\b\nExit status:\n" + help_text()
 _LIST = "\b\nSuites:\n" + "\n".join(f"  {name:<11}{text}" for name, (_, text) in SUITES.items())
 
 
-def _numbers(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> tuple[int, ...]:
+def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
     """Return whole numbers with commas between them (``1,2,4``), rising, each once."""
     if value is None:
         return ()
@@ -56,7 +54,11 @@ def _server_options(command: Any) -> Any:
     return command
 
 
-@click.group(cls=Group, short_help="Measure a server, compare runs, test answers", epilog=_STATUS)
+@click.group(
+    cls=Group,
+    short_help="Measure a server, compare runs, test answers",
+    epilog=_LIST + "\n\n" + _STATUS,
+)
 def cli() -> None:
     """Measure a server, compare two runs, test the quality of its answers.
 
@@ -134,6 +136,8 @@ def run(
         found = session.measure(chosen, suites, options, serve, lambda t: click.echo(t, err=True))
     except UserError as error:
         raise InvalidRun(error.message, error.next_step) from None
+    except KeyboardInterrupt:
+        raise InvalidRun("stopped: no result, nothing was written") from None
     for suite in found["suites"]:
         click.echo(f"\n{suite['suite']}\n{markdown.table(suite)}")
     folder = out or Path(f"bench-{datetime.now():%Y%m%d-%H%M%S}")
@@ -238,6 +242,8 @@ def quality(
         )
     except UserError as error:
         raise InvalidRun(error.message, error.next_step) from None
+    except KeyboardInterrupt:
+        raise InvalidRun("stopped: no result") from None
     click.echo(session.text(target, outcomes))
     if json_file:
         session.write(json_file, target, outcomes)

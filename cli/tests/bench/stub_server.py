@@ -93,9 +93,15 @@ def finish(prompt: str, salt: str, sizes: list[int]) -> None:
     COUNT["finished"] += 0 if faulty("lost") else 2 if faulty("stranger") else 1
 
 
+def words(message: dict[str, Any]) -> str:
+    """Return a message's text, which may come in parts."""
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
 def prompt_of(body: dict[str, Any]) -> str:
     if "messages" in body:
-        return "".join(f"<{m['role']}>{m['content']}" for m in body["messages"]) + "<assistant>"
+        return "".join(f"<{m['role']}>{words(m)}" for m in body["messages"]) + "<assistant>"
     prompt = body["prompt"]
     return prompt if isinstance(prompt, str) else "".join(map(chr, prompt))
 
@@ -216,7 +222,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         sent = []
-        text = body["messages"][0]["content"] if chat else "x" * 99
+        text = words(body["messages"][0]) if chat else "x" * 99
         for place, size in enumerate([] if faulty("empty") else sizes):
             wait = SETTINGS["gap"] if place else SETTINGS["ttft"]
             due = (sent[-1][0] if sent else received) + wait

@@ -27,8 +27,12 @@ def run(decode: float = 100.0, ttft: float = 0.2) -> dict[str, Any]:
             "output_tokens": summary(9),
         },
     }
+    row |= {"acceptance": [], "preemptions": 0}
     suite = {
         "suite": "chat",
+        "about": "",
+        "axis": "",
+        "notes": [],
         "shows": ["decode", "ttft", "output_tokens"],
         "prompts": "p",
         "warmups": 1,
@@ -39,8 +43,12 @@ def run(decode: float = 100.0, ttft: float = 0.2) -> dict[str, Any]:
         "format": 1,
         "fingerprint": dict.fromkeys(("workload", "machine", "settings", "model"), "same"),
         "conditions": {
+            "date": "2026-01-02",
+            "profile": "fast",
+            "series": {"installed": "none"},
+            "server": {"vllm": "0.28.0", "engine": "unknown"},
             "settings": {"seats": 8},
-            "machine": {"card": "A"},
+            "machine": {"card": "A", "cpu": "x"},
             "model": {"prepared.json": "x"},
             "sampling": "greedy",
             "seed": 1,
@@ -90,7 +98,7 @@ def test_other_conditions_are_refused(tmp_path: Path, kind: str) -> None:
     other = run()
     other["fingerprint"][kind] = "another"
     if kind != "workload":
-        other["conditions"][kind] = {"card": "B"}
+        other["conditions"][kind] = {"card": "B", "cpu": "x"}
     else:
         other["suites"][0]["repeats"] = 9
     done = compare(tmp_path, run(), other)

@@ -91,6 +91,13 @@ def test_another_model_is_refused(stub: Callable[..., Any]) -> None:
     assert done.exit_code == 2 and "serves stub, not qwen3.8-27b" in done.output
 
 
+def test_prefill_needs_the_tokenizer_here(stub: Callable[..., Any]) -> None:
+    server = stub()
+    server.folder.rename(server.folder.with_name("elsewhere"))
+    done = server.bench("prefill", "--lengths", 64)
+    assert done.exit_code == 2 and "next: --tokenizer DIR" in done.output
+
+
 def test_an_unwritable_folder_is_named(stub: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = stub().bench("chat", *QUICK, "--out", tmp_path / "file" / "out")

@@ -91,7 +91,9 @@ def test_ticks_are_round_and_cover(most: float) -> None:
     assert ticks == sorted(set(ticks))
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"format": 99}'])
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"format": 99}', '{"format": 1}', '{"format": 1, "suites": [{}]}']
+)
 def test_foreign_files_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "bench.json").write_text(content)
     with pytest.raises(InvalidRun, match=r"bench\.json"):

@@ -1,14 +1,18 @@
 """What each suite asks: lengths that fit, documents that are new or shared, its rows."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from qwen3090.bench.asks import body, session_number
 from qwen3090.bench.document import document
 from qwen3090.bench.suites import SUITES, chat, load
+from qwen3090.main import cli
 
 
 def run(server: Any, out: Path, *words: object) -> dict[str, Any]:
@@ -106,3 +110,17 @@ def test_only_the_session_number_differs() -> None:
     one, two = (body(ask, "run", repeat, 1, {})["messages"][0]["content"] for repeat in (0, 1))
     assert one != two and one[20:] == two[20:] and len(one) == len(two)
     assert len(str(session_number("a", -1, "b"))) == 12
+
+
+def test_a_suite_stands_for_run_and_help_names_all(stub: Callable[..., Any]) -> None:
+    helped = CliRunner().invoke(cli, ["bench", "--help"]).output
+    assert all(name in helped for name in (*SUITES, "run", "compare", "quality"))
+    one = CliRunner().invoke(cli, ["bench", "chat", "--help"]).output
+    assert one == CliRunner().invoke(cli, ["bench", "run", "--help"]).output
+    assert CliRunner().invoke(cli, ["bench", "chatt"]).exit_code == 2
+
+
+def test_help_needs_no_engine() -> None:
+    code = "import sys; from qwen3090.commands.bench import cli; print('httpx' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
