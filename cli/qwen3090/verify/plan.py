@@ -7,6 +7,7 @@ from qwen3090.config import ServeConfig
 from qwen3090.config.derive import MAX_GRAPH
 from qwen3090.errors import UserError
 from qwen3090.plan import Geometry, Plan, compute
+from qwen3090.plan.graphs import capture_sizes, decode_graphs
 from qwen3090.serve.plan_gate import plan_input
 from qwen3090.verify.report import Finding, Status
 
@@ -74,33 +75,11 @@ def _prefix_cache(config: ServeConfig, plan: Plan, show: str) -> Finding:
 
 
 def decode_shapes(config: ServeConfig) -> dict[int, int]:
-    """Return tokens of the graph that decodes 1, 2, ... requests; requests without one are absent.
-
-    Mirrors ``CudaGraphManager._init_candidates`` (vllm/v1/worker/gpu/cudagraph_utils.py:183): sizes
-    are rounded up to whole requests, and dropped beyond the largest size or all seats.
-    """
-    query = (config.draft_tokens or 0) + 1
-    if isinstance(config.graph_sizes, tuple):
-        listed = config.graph_sizes
-    else:
-        listed = default_sizes(config.graph_sizes or 0)
-    largest = max(listed, default=0)
-    sizes = sorted({-(-size // query) * query for size in listed})
-    sizes = [s for s in sizes if s <= min(largest, config.seats * query)]
-    found = {}
-    for requests in range(1, config.seats + 1):
-        if fitting := [size for size in sizes if size >= requests * query]:
-            found[requests] = fitting[0]
-    return found
-
-
-def default_sizes(largest: int) -> tuple[int, ...]:
-    """Return the sizes that vLLM captures up to a largest one, which need not be among them.
-
-    Mirrors ``VllmConfig._set_cudagraph_sizes`` (vllm/config/vllm.py:1970).
-    """
-    steps = (1, 2, 4, *range(8, 256, 8), *range(256, largest + 1, 16))
-    return tuple(size for size in steps if size <= largest)
+    """Return the tokens of the full graph that decodes 1, 2, ... requests (``decode_graphs``)."""
+    drafts, sizes = config.draft_tokens or 0, config.graph_sizes or ()
+    if isinstance(sizes, int):
+        sizes = capture_sizes(sizes, config.seats, drafts)
+    return decode_graphs(sizes, config.seats, drafts)
 
 
 def check_graphs(config: ServeConfig) -> Iterator[Finding]:
@@ -110,13 +89,16 @@ def check_graphs(config: ServeConfig) -> Iterator[Finding]:
         return
     query, covered = (config.draft_tokens or 0) + 1, decode_shapes(config)
     without = [n for n in range(1, config.seats + 1) if n not in covered]
-    # vLLM's grid has steps of 8: the next one holds all seats.
-    cure = f"--set graph_sizes={min(-(-config.seats * query // 8) * 8, MAX_GRAPH)}"
+    cure = f"--set graph_sizes={min(config.seats * query, MAX_GRAPH)}"
     if not covered:
         text = f"graph_sizes = {config.graph_sizes}: no step of {query} tokens a request has one"
         yield Finding("settings.graphs", Status.FAIL, text, cure)
     elif without:
         text = f"steps of {without[0]} requests and more ({without[0] * query} tokens) have none"
+        if without != list(range(without[0], config.seats + 1)):
+            text = (
+                f"steps of {', '.join(map(str, without))} requests, {query} tokens each, have none"
+            )
         yield Finding("settings.graphs", Status.WARN, text, cure)
     else:
         text = f"steps of 1 to {config.seats} requests, {query} tokens each, have one"

@@ -20,7 +20,7 @@ def test_the_demo_server_is_what_its_profile_says(tmp_path: Path) -> None:
     key_file, port = tmp_path / "key", server.free_port()
     key = server.write_key(key_file)
     start = server.command(model, port, key_file)
-    with server.running(start, port, key, tmp_path / "log") as up:
+    with server.running(start, port, key, tmp_path / "log"):
         command = [*start, "--live", "--quick", "--json"]
         command[command.index("serve")] = "verify"
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ})

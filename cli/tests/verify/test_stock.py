@@ -76,4 +76,4 @@ def test_no_check_of_the_engine_passes_on_a_stock_one(stock: Path, tmp_path: Pat
     assert any("not proved" in each["detail"] and each["next"] == APPLY for each in hooks)
     # And the installation is whole: what fails above fails for the engine alone.
     passed = {each["check"] for each in findings if each["status"] == "PASS"}
-    assert {"environment.packages", "environment.files", "settings.key"} <= passed
+    assert {"environment.packages", "environment.wheels", "settings.key"} <= passed

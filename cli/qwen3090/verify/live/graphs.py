@@ -29,9 +29,10 @@ def target(check: str, promise: Promise, report: dict[str, Any]) -> Finding:
         wrong = "" if found["mode"] == "NONE" else f"mode {found['mode']}, the profile says none"
         return finding(check, wrong, "none, as the profile says")
     mode = "PIECEWISE" if _piecewise(promise) else "FULL"
-    shapes = found["target"].get(mode, [])
-    query = promise.query
-    without = [n for n in decode_shapes(promise.config) if not _fits(shapes, n * query, query)]
+    shapes, query = found["target"].get(mode, []), promise.query
+    sizes = {shape["tokens"] for every in found["target"].values() for shape in every}
+    requests = decode_shapes(promise.config)
+    without = [n for n in requests if not _fits(shapes, sizes, n * query, query)]
     wrongs = []
     if not shapes:
         wrongs.append(f"no {mode} graph was captured (mode {found['mode']})")
@@ -61,8 +62,14 @@ def drafter(check: str, promise: Promise, report: dict[str, Any]) -> Finding:
     return finding(check, wrongs, f"FULL graphs: {shown}")
 
 
-def _fits(shapes: list[dict[str, Any]], tokens: int, query: int) -> bool:
-    return any(s["query"] in (None, query) and s["tokens"] >= tokens for s in shapes)
+def _fits(shapes: list[dict[str, Any]], sizes: set[int], tokens: int, query: int) -> bool:
+    """Return whether the next captured size has a graph among ``shapes`` for such a step.
+
+    A step takes the next size of any mode, never a larger one (vllm/v1/worker/gpu/
+    cudagraph_utils.py:289).
+    """
+    size = min((size for size in sizes if size >= tokens), default=0)
+    return any(s["query"] in (None, query) and s["tokens"] == size for s in shapes)
 
 
 def _holds(shape: dict[str, Any], requests: int) -> bool:
