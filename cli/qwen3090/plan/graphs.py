@@ -60,6 +60,27 @@ def capture_sizes(largest: int, seats: int, draft_tokens: int) -> tuple[int, ...
     return tuple(sorted(size for size in {*decode, *others, largest} if size <= largest))
 
 
+def decode_graphs(sizes: tuple[int, ...], seats: int, draft_tokens: int) -> dict[int, int]:
+    """Return the tokens of the full graph that decodes 1, 2, ... requests.
+
+    Requests that get none are absent: vLLM takes the next larger size of any kind, and only sizes
+    rounded up to whole requests have a full graph.
+
+    Args:
+        sizes: what is captured, in tokens.
+        seats, draft_tokens: as in ``capture_sizes``.
+    """
+    step, largest = draft_tokens + 1, max(sizes, default=0)
+    whole = {-(-size // step) * step for size in sizes}
+    full = {size for size in whole if size <= min(largest, seats * step)}
+    found = {}
+    for requests in range(1, seats + 1):
+        size = min((s for s in {*sizes, *full} if s >= requests * step), default=0)
+        if size in full:
+            found[requests] = size
+    return found
+
+
 def compilation_sizes(
     graph_sizes: int | tuple[int, ...], seats: int, draft_tokens: int
 ) -> dict[str, int | list[int]]:

@@ -17,6 +17,7 @@ from qwen3090.plan.graphs import (
     PUBLISHED,
     capture_sizes,
     compilation_sizes,
+    decode_graphs,
     engine_sizes,
     graph_bytes,
 )
@@ -106,6 +107,24 @@ def test_sizes_stay_below_the_largest_and_end_with_it(
     assert sizes == tuple(sorted(set(sizes)))
     assert sizes[-1] == largest
     assert drafts or set(engine_sizes(largest)) <= set(sizes)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seats", "drafts"),
+    [
+        ((1, 2, 4, 8, 16, 24), 5, 4),
+        ((1, 2, 4, 8, 16, 24, 32, 40), 8, 4),
+        ((8, 64), 8, 7),
+        ((7,), 8, 7),
+        ((1, 2, 4, 8, 16), 20, 0),
+        ((3, 9, 40), 6, 5),
+    ],
+)
+def test_which_steps_have_a_graph_is_what_vllm_dispatches(
+    sizes: tuple[int, ...], seats: int, drafts: int
+) -> None:
+    given = {n: tokens for n, tokens in steps(sizes, seats, drafts).items() if tokens}
+    assert decode_graphs(sizes, seats, drafts) == given
 
 
 def test_a_named_list_is_taken_as_it_is() -> None:
