@@ -19,6 +19,7 @@ OPS = "vllm.third_party.flash_linear_attention.ops"
 DRAFTS = 7
 HEADS, VALUE_HEADS, DIM = 16, 48, 128
 CHANNELS, KERNEL = 10_240, 4
+ROW = CHANNELS + VALUE_HEADS * DIM  # the projection's row: q, k, v, and the gate z behind
 STATE = VALUE_HEADS * DIM * DIM
 DELTA: dict[str, Any] = {
     "B": 1,
@@ -65,7 +66,7 @@ EXAMPLES = [
             "threshold": "fp32",
             **COMMON,
         },
-        DELTA,
+        {**DELTA, **dict.fromkeys(("stride_q_tok", "stride_k_tok", "stride_v_tok"), ROW)},
     ),
     Example(
         "recurrent",
