@@ -16,6 +16,13 @@ GREEDY = {
     "params": {"temperature": 0, "max_tokens": 16},
 }
 
+# Drafts sampled and truncated, the target truncated without a sort.
+SAMPLED = {
+    "name": "sampled",
+    "prompts": [[100, 101, 102], list(range(20, 40))],
+    "params": {"temperature": 0.8, "top_k": 20, "top_p": 0.95, "seed": 1, "max_tokens": 8},
+}
+
 
 @pytest.fixture(scope="module")
 def results(
@@ -26,16 +33,21 @@ def results(
 
     def case(name: str, **speculation: Any) -> dict[str, Any]:
         llm = TEXT | ({"speculative_config": speculation} if speculation else {})
-        return {"name": name, "model": model, "llm": llm, "requests": [GREEDY]}
+        requests = [SAMPLED] if name.startswith("sampled") else [GREEDY]
+        return {"name": name, "model": model, "llm": llm, "requests": requests}
 
     def dflash(folder: str) -> dict[str, Any]:
         return {"method": "dflash", "model": str(demo / folder), "num_speculative_tokens": 7}
+
+    sampled = {"draft_sample_method": "probabilistic"}
 
     found = engine([case("plain")])
     interpreted = [
         case("int4", **dflash("drafter")),
         case("bf16", **dflash("drafter-bf16")),
         case("mtp", method="mtp", num_speculative_tokens=3),
+        case("sampled dflash2", **dflash("drafter"), **sampled),
+        case("sampled mtp", method="mtp", num_speculative_tokens=3, **sampled),
     ]
     return found | engine(interpreted, interpret=True, VLLM_USE_V2_MODEL_RUNNER="1")
 
@@ -75,3 +87,10 @@ def test_the_context_projection_is_that_of_the_bf16_drafter(results: dict[str, A
     step = dense.abs().max() / 7
     assert (packed - dense).abs().max() <= 0.55 * step
     assert torch.nn.functional.cosine_similarity(packed, dense, dim=-1).min() > 0.98
+
+
+@pytest.mark.parametrize("name", ["sampled dflash2", "sampled mtp"])
+def test_sampled_drafts_are_accepted(results: dict[str, Any], name: str) -> None:
+    found = result(results, name)
+    assert found["drafted"] > 0 and found["accepted"] > 0
+    assert [len(tokens) for tokens in found["sampled"]["tokens"]] == [8, 8]
