@@ -3,8 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from qwen3090.config import resolve
 from qwen3090.plan import PlanInput, compute
 from qwen3090.plan.need import blocks_decoding, blocks_needed, blocks_prefilling
+from qwen3090.serve.plan_gate import plan_input
 
 
 def test_fast_profile() -> None:
@@ -23,6 +25,12 @@ def test_batch_profile_keeps_its_short_requests() -> None:
     )
     # 284 blocks beside the null block; 640 tokens take 1 attention and 3 state blocks.
     assert compute(inputs, contexts=(640, 1024)).seats_by_context == {640: 64, 1024: 56}
+
+
+def test_the_batch_profiles_keep_every_seat_at_the_length_they_say() -> None:
+    for profile, length in (("batch", 798), ("batch-262k", 640)):
+        inputs = plan_input(resolve(profile, environ={}).config)
+        assert compute(inputs, contexts=(length,)).seats_by_context == {length: inputs.seats}
 
 
 def test_one_block_is_the_null_block() -> None:
