@@ -72,8 +72,10 @@ def stock_args(given: argparse.Namespace) -> Json:
 
 def leave_the_rest_to_the_pool() -> None:
     """Size the pool as a 24 GB card would: what weights, graphs and transients leave."""
+    import torch
     from vllm.v1.worker.gpu_worker import Worker
 
+    @torch.inference_mode()
     def rest(self: Any) -> int:
         self.model_runner.profile_run()  # compiles for the longest step, as vLLM does here
         weights = int(self.model_runner.model_memory_usage)
