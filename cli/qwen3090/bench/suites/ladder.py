@@ -43,8 +43,8 @@ def run(target: Target, options: Options, say: Say) -> SuiteResult:
         prompts=hashlib.sha256(described.encode()).hexdigest(),
         notes=[
             *notes,
-            "by vllm bench serve, which gives all requests one seed; warm-ups and repeats are rounds of "
-            "one request a stream",
+            "by vllm bench serve, which gives all requests one seed",
+            "warm-ups and repeats are rounds of one request a stream",
             "TTFT and end to end hold the wait for a seat when there are more streams than seats",
         ],
     )
