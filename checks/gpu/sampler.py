@@ -1,21 +1,22 @@
 """Compares and times sampling without sorting against vLLM's own functions, on a GPU.
 
-Run with vLLM's Python tree on PYTHONPATH: `python checks/gpu/sampler.py [--quick]`. Prints what
-differs and a table of medians; 1 when a kept set differs. A time is the GPU's: the host runs ahead
-behind a kernel that only waits. "warm" finds the logits where the step before left them, "cold"
-has the L2 cache flushed.
+Run with vLLM's Python tree on PYTHONPATH: `python checks/gpu/sampler.py [--quick] [--tune]`. Prints
+what differs and a table of medians; 1 when a kept set differs. A time is the GPU's: the host runs
+ahead behind a kernel that only waits. "warm" finds the logits where the step before left them,
+"cold" has the L2 cache flushed. --tune times other ways to launch our kernels.
 """
 
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pkgs/ops"))
-from qwen3090_ops.sampling.truncate import truncate
+from qwen3090_ops.sampling.truncate import Launch, launch_for, truncate
 from vllm.v1.sample.ops.topk_topp_sampler import apply_top_k_top_p, apply_top_k_top_p_pytorch
 
 VOCAB, DRAFT_VOCAB = 248_320, 40_960
@@ -153,31 +154,57 @@ def times(quick: bool) -> None:
             f"{label:24} | {a:9.1f} {c:9.1f} | {b:8.1f} {d:8.1f} | {b / a:7.3f} {d / c:7.3f}",
             flush=True,
         )
-    kernels()
+    for rows in (1, 8, 64):
+        print(f"{rows} rows:", {name: round(us, 1) for name, us in kernels(rows=rows).items()})
 
 
-def kernels() -> None:
-    """Print what each of our kernels takes at 8 rows, by the profiler."""
+def kernels(launch: Launch | None = None, rows: int = 8) -> dict[str, float]:
+    """Return what each of our kernels takes, in microseconds, by the profiler."""
     from torch.profiler import ProfilerActivity, profile
 
-    inputs = [logits(8, VOCAB, seed) for seed in range(4)]
-    k, p = parameters(8)
+    inputs = [logits(rows, VOCAB, seed) for seed in range(4)]
+    k, p = parameters(rows)
+    truncate(inputs[0].clone(), k, p, launch=launch)
     with profile(activities=[ProfilerActivity.CUDA]) as found:
         for index in range(20):
-            truncate(inputs[index % 4].clone(), k, p)
+            truncate(inputs[index % 4].clone(), k, p, launch=launch)
         torch.cuda.synchronize()
-    for event in found.key_averages():
-        if "kernel" in event.key:
-            print(f"  {event.key[:40]:40} {event.device_time:8.1f} us")
+    return {
+        event.key.removesuffix("_kernel"): event.self_device_time_total / event.count
+        for event in found.key_averages()
+        if event.key in ("group_maxima_kernel", "cuts_kernel", "mask_kernel")
+    }
+
+
+def tune() -> None:
+    """Print each kernel's time for changes of one launch parameter at a time."""
+    changes = {
+        "group": (64, 128, 256),
+        "cut_warps": (2, 4, 8, 16),
+        "cut_tile": (16, 32, 64),
+        "scan_tile": (8, 16, 32, 64),
+        "scan_warps": (2, 4, 8),
+    }
+    print("\nchange of launch_for(rows)   | rows | us: scan, cuts, mask, sum")
+    for rows in (1, 8, 64):
+        for name, values in changes.items():
+            for value in values:
+                found = kernels(replace(launch_for(rows), **{name: value}), rows)
+                parts = [found[key] for key in ("group_maxima", "cuts", "mask")]
+                text = " ".join(f"{part:7.1f}" for part in (*parts, sum(parts)))
+                print(f"{name} = {value:3}".ljust(28), f"| {rows:4} | {text}", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
-    quick = parser.parse_args().quick
+    parser.add_argument("--tune", action="store_true", help="time other launch parameters too")
+    args = parser.parse_args()
     print(torch.cuda.get_device_name(), torch.__version__)
     good = correctness()
-    times(quick)
+    times(args.quick)
+    if args.tune:
+        tune()
     print("ok" if good else "FAILED: a kept set differs")
     return int(not good)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from qwen3090_ops.kernels import Example
-from qwen3090_ops.sampling.limits import GROUP, LIST_CAPACITY, MAX_K
+from qwen3090_ops.sampling.limits import GROUP, MAX_K
 
 _VOCAB, _DRAFT_VOCAB = 248_320, 40_960
 _MODULE = "qwen3090_ops.sampling.kernels"
@@ -35,7 +35,7 @@ def _cuts(name: str, dtype: str, vocab: int, *, draft: bool) -> Example:
         "GROUPS_PADDED": 1 << (groups - 1).bit_length(),
         "TILE": 32,
         "MAX_K": MAX_K,
-        "CAPACITY": LIST_CAPACITY,
+        "CAPACITY": MAX_K * GROUP,
     }
     signature = {
         "logits": f"*{dtype}",

@@ -47,12 +47,14 @@ def _load_groups(row_logits, ids, base, count, vocab, GROUP: tl.constexpr, TILE:
 
 
 @triton.jit
-def _narrow(values, columns, count, k, out_values, out_columns, WIDTH: tl.constexpr):
+def _narrow(
+    values, columns, count, k, out_values, out_columns, WIDTH: tl.constexpr, MAX_K: tl.constexpr
+):
     """List the values above the k-th largest of a list; give that value, its copies, the length."""
     place = tl.arange(0, WIDTH)
     x = tl.load(values + place, mask=place < count, other=float("-inf"))
     column = tl.load(columns + place, mask=place < count, other=0)
-    bound = kth_largest(x, k)
+    bound = kth_largest(x, k, MAX_K)
     above = (x > bound).to(tl.int32)
     to = tl.cumsum(above, axis=0) - 1
     tl.store(out_values + to, x, mask=above > 0)
@@ -102,7 +104,7 @@ def cuts_kernel(
     # The groups that reach the k-th largest group maximum hold all of the row's k largest values.
     offset = tl.arange(0, GROUPS_PADDED)
     maximum = tl.load(maxima + row * groups + offset, mask=offset < groups, other=float("-inf"))
-    bound = kth_largest(maximum, k)
+    bound = kth_largest(maximum, k, MAX_K)
     reaches = ((maximum >= bound) & (maximum > float("-inf"))).to(tl.int32)
     num_groups = tl.sum(reaches, axis=0)
     tl.store(ids + tl.cumsum(reaches, axis=0) - 1, offset, mask=reaches > 0)
@@ -124,12 +126,12 @@ def cuts_kernel(
         if length <= 4 * MAX_K:
             bound, copies, length = _narrow(
                 list_values, list_columns, length, k,
-                list_values + CAPACITY, list_columns + CAPACITY, 4 * MAX_K,
+                list_values + CAPACITY, list_columns + CAPACITY, 4 * MAX_K, MAX_K,
             )  # fmt: skip
         else:
             bound, copies, length = _narrow(
                 list_values, list_columns, length, k,
-                list_values + CAPACITY, list_columns + CAPACITY, CAPACITY,
+                list_values + CAPACITY, list_columns + CAPACITY, CAPACITY, MAX_K,
             )  # fmt: skip
         list_values += CAPACITY
         list_columns += CAPACITY

@@ -6,7 +6,3 @@ MAX_K = 64
 GROUP = 128
 """Columns whose maximum is kept while a row is scanned. Fewer than k groups hold values above the
 k-th largest group maximum, so only those are read again."""
-
-LIST_CAPACITY = MAX_K * GROUP
-"""Values above that maximum that one row can have: at most (MAX_K - 1) groups full of them, or the
-whole row when it has fewer groups than that."""

@@ -1,10 +1,42 @@
 """Top-k and top-p without sorting, for rows whose top-k is small; no wait for the GPU."""
 
+from dataclasses import dataclass
+
 import torch
 import triton
 
 from qwen3090_ops.sampling.kernels import cuts_kernel, group_maxima_kernel, mask_kernel
-from qwen3090_ops.sampling.limits import GROUP, LIST_CAPACITY, MAX_K
+from qwen3090_ops.sampling.limits import GROUP, MAX_K
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How the three kernels are launched; results do not depend on it.
+
+    Attributes:
+        group: columns of a group.
+        scan_tile: groups that one program of the scan and of the mask reads.
+        scan_warps: warps of those programs.
+        cut_tile: groups that the one program of a row reads at a time while it finds the cut.
+        cut_warps: warps of that program.
+    """
+
+    group: int = GROUP
+    scan_tile: int = 32
+    scan_warps: int = 4
+    cut_tile: int = 32
+    cut_warps: int = 8
+
+
+MANY_ROWS = Launch()
+FEW_ROWS = Launch(scan_tile=16)
+"""For at most FEW rows: smaller tiles keep more of the card busy."""
+FEW = 4
+
+
+def launch_for(rows: int) -> Launch:
+    """Return how a number of rows is launched."""
+    return FEW_ROWS if rows <= FEW else MANY_ROWS
 
 
 def truncate(
@@ -14,6 +46,7 @@ def truncate(
     *,
     temperature: torch.Tensor | None = None,
     states: torch.Tensor | None = None,
+    launch: Launch | None = None,
 ) -> torch.Tensor:
     """Set to -inf what top-k and top-p remove.
 
@@ -35,6 +68,7 @@ def truncate(
             the logits stay undivided. 0 counts as 1 (a greedy row needs no top-p).
         states: int32 or int64 [rows]: where a row's parameters stand; a negative one leaves the
             row alone. None: row i has the parameters at i.
+        launch: how to launch the kernels; None: by the number of rows.
 
     Returns:
         The truncated logits [rows, vocab].
@@ -44,18 +78,26 @@ def truncate(
         logits = logits.contiguous()
     if rows == 0:
         return logits
-    groups = triton.cdiv(vocab, GROUP)
+    by = launch or launch_for(rows)
+    groups = triton.cdiv(vocab, by.group)
+    capacity = MAX_K * by.group  # MAX_K - 1 groups of values above a bound, or a whole short row
     maxima = logits.new_empty((rows, groups), dtype=torch.float32)
     ids = logits.new_empty((rows, groups), dtype=torch.int32)
-    list_values = logits.new_empty((rows, LIST_CAPACITY + MAX_K), dtype=torch.float32)
+    list_values = logits.new_empty((rows, capacity + MAX_K), dtype=torch.float32)
     list_columns = logits.new_empty(list_values.shape, dtype=torch.int32)
     cut_values = logits.new_empty(rows, dtype=torch.float32)
     cut_columns = logits.new_empty(rows, dtype=torch.int32)
     stride = logits.stride(0)
-    tile = 16 if rows <= 4 else 32
-    grid = (rows, triton.cdiv(groups, tile))
+    grid = (rows, triton.cdiv(groups, by.scan_tile))
     group_maxima_kernel[grid](
-        logits, stride, maxima, vocab, groups, GROUP=GROUP, TILE=tile, num_warps=4
+        logits,
+        stride,
+        maxima,
+        vocab,
+        groups,
+        GROUP=by.group,
+        TILE=by.scan_tile,
+        num_warps=by.scan_warps,
     )
     cuts_kernel[(rows,)](
         logits,
@@ -75,12 +117,12 @@ def truncate(
         HAS_P=top_p is not None,
         HAS_TEMPERATURE=temperature is not None,
         HAS_STATES=states is not None,
-        GROUP=GROUP,
+        GROUP=by.group,
         GROUPS_PADDED=max(MAX_K, triton.next_power_of_2(groups)),
-        TILE=32,
+        TILE=by.cut_tile,
         MAX_K=MAX_K,
-        CAPACITY=LIST_CAPACITY,
-        num_warps=8,
+        CAPACITY=capacity,
+        num_warps=by.cut_warps,
     )
     mask_kernel[grid](
         logits,
@@ -90,8 +132,8 @@ def truncate(
         cut_columns,
         vocab,
         groups,
-        GROUP=GROUP,
-        TILE=tile,
-        num_warps=4,
+        GROUP=by.group,
+        TILE=by.scan_tile,
+        num_warps=by.scan_warps,
     )
     return logits
