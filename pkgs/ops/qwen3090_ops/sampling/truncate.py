@@ -137,3 +137,17 @@ def truncate(
         num_warps=by.scan_warps,
     )
     return logits
+
+
+def warm_up(vocab: int, device: torch.device) -> None:
+    """Compile what the target's truncation launches, so that no request waits for it.
+
+    Does nothing where kernels are not compiled (on a CPU).
+    """
+    if device.type != "cuda":
+        return
+    for rows in (1, FEW + 1):
+        states = torch.arange(rows, dtype=torch.int32, device=device)
+        top_k = torch.ones(rows, dtype=torch.int32, device=device)
+        for top_p in (None, torch.ones(rows, device=device)):
+            truncate(torch.zeros(rows, vocab, device=device), top_k, top_p, states=states)
