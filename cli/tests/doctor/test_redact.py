@@ -16,7 +16,7 @@ from qwen3090.doctor.redact import Redactor
 from qwen3090.doctor.report import report
 from qwen3090.verify import Asked, Finding, Status
 
-from .fake import Fake
+from .fake import CARD, FILES, Fake
 
 LETTERS = string.ascii_lowercase
 HEX = "0123456789abcdef"
@@ -76,6 +76,9 @@ PLACES = [
 def reported(machine: Fake, text: str, place: str) -> str:
     """Return the report of a machine with a text in one of the places it is made from."""
     machine.answers["-u qwen3090"] = Ran(0, "INFO 11-30 12:00:00 [core.py:58] begun\n")
+    machine.cards[0]["name"] = CARD["name"]  # one machine serves all examples
+    for path in ("/proc/sys/kernel/osrelease", "/etc/os-release"):
+        machine.write(path, FILES[path])
     finding = Finding("x.y", Status.FAIL, "found", "do it")
     sets: list[str] = []
     line = text.replace("\n", " ")
