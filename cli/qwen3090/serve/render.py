@@ -71,7 +71,7 @@ def render(
         config: settings without problems (``Resolved.require``); dependent defaults filled in.
         inherited: the environment that the engine will inherit.
         cuda_home: CUDA toolkit that FlashInfer compiles with; its compiler is put on PATH, since
-            vLLM takes FlashInfer for absent otherwise. None leaves CUDA_HOME and PATH alone.
+            vLLM takes FlashInfer for absent otherwise, and this environment's ninja. None leaves CUDA_HOME and PATH alone.
     """
     argv = [*_command(config), _path(config.model), *_flags(config), *config.engine.args]
     # vLLM puts a later middleware outside an earlier one: nothing may come after what asks for the
@@ -187,7 +187,9 @@ def _speculation(c: ServeConfig) -> dict[str, Any]:
 def _toolkit(cuda_home: Path | None, inherited: Mapping[str, str]) -> dict[str, str]:
     if cuda_home is None:
         return {}
-    path = os.pathsep.join([str(cuda_home / "bin"), inherited.get("PATH") or os.defpath])
+    # FlashInfer calls ninja by name; the locked one is beside the interpreter, on nobody's PATH.
+    folders = [str(cuda_home / "bin"), str(Path(sys.executable).parent)]
+    path = os.pathsep.join([*folders, inherited.get("PATH") or os.defpath])
     return {"CUDA_HOME": str(cuda_home), "PATH": path}
 
 

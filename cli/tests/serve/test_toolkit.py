@@ -1,6 +1,7 @@
 """The engine is given a compiler: vLLM looks for nvcc on PATH before it believes in FlashInfer."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -24,8 +25,14 @@ def fast() -> ServeConfig:
 def test_toolkit_comes_first_on_path(fast: ServeConfig) -> None:
     found = render(fast, {"PATH": "/usr/bin"}, cuda_home=Path("/v/cuda")).environment
     assert found["CUDA_HOME"] == "/v/cuda"
-    assert found["PATH"] == "/v/cuda/bin:/usr/bin"
+    assert found["PATH"] == f"/v/cuda/bin:{Path(sys.executable).parent}:/usr/bin"
     assert "PATH" not in render(fast, {"PATH": "/usr/bin"}).environment
+
+
+def test_the_engine_finds_the_locked_ninja(fast: ServeConfig) -> None:
+    found = render(fast, {"PATH": "/nowhere"}, cuda_home=Path("/v/cuda")).environment
+    beside = Path(sys.executable).parent / "ninja"
+    assert shutil.which("ninja", path=found["PATH"]) == (str(beside) if beside.exists() else None)
 
 
 def test_toolkit_of_this_environment_unless_one_is_given(
