@@ -71,7 +71,8 @@ def render(
         config: settings without problems (``Resolved.require``); dependent defaults filled in.
         inherited: the environment that the engine will inherit.
         cuda_home: CUDA toolkit that FlashInfer compiles with; its compiler is put on PATH, since
-            vLLM takes FlashInfer for absent otherwise, and this environment's ninja. None leaves CUDA_HOME and PATH alone.
+            vLLM takes FlashInfer for absent otherwise, and so is this environment's ninja. None
+            leaves CUDA_HOME and PATH alone.
     """
     argv = [*_command(config), _path(config.model), *_flags(config), *config.engine.args]
     # vLLM puts a later middleware outside an earlier one: nothing may come after what asks for the
