@@ -46,7 +46,8 @@ def small_top_k() -> Answer:
 
     states = SimpleNamespace(
         get_top_k_top_p=_reached,  # vLLM's own way
-        top_k=SimpleNamespace(np=np.array([MAX_K]), gpu=torch.tensor([MAX_K])),
+        vocab_size=8,
+        top_k=SimpleNamespace(np=np.array([2]), gpu=torch.tensor([2])),
         top_p=SimpleNamespace(np=np.array([0.5]), gpu=torch.tensor([0.5])),
     )
     nothing, row = torch.empty(0, 8), np.array([0])

@@ -49,13 +49,29 @@ def test_the_target_is_truncated_without_a_sort(
     assert torch.equal(found, expected)
 
 
-@pytest.mark.parametrize("batch", [[0, 2], [0, 3]])
+@pytest.mark.parametrize("batch", [[0, 3], [3, 2]])
 def test_a_batch_with_a_larger_top_k_is_left_to_vllm(
     states: Any, monkeypatch: pytest.MonkeyPatch, batch: list[int]
 ) -> None:
     monkeypatch.setattr(states_module, "apply_top_k_top_p", lambda *_: "vLLM's")
     rows = torch.tensor(batch, dtype=torch.int32)
     assert states.apply_top_k_top_p(torch.randn(2, VOCAB), rows, np.array(batch)) == "vLLM's"
+
+
+def test_greedy_rows_stay_beside_truncated_ones(
+    states: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states_module, "apply_top_k_top_p", None)
+    logits = torch.randn(2, VOCAB)
+    rows = torch.tensor([1, 2], dtype=torch.int32)
+    found = states.apply_top_k_top_p(logits.clone(), rows, np.array([1, 2]))
+    assert int((found[0] > -INF).sum()) == 5 and torch.equal(found[1], logits[1])
+
+
+def test_a_batch_without_truncation_launches_nothing(states: Any) -> None:
+    logits = torch.randn(1, VOCAB)
+    rows = torch.tensor([2], dtype=torch.int32)
+    assert states.apply_top_k_top_p(logits, rows, np.array([2])) is logits
 
 
 def draft(model: Any, truncation: Any, rows: list[int], cache: torch.Tensor) -> torch.Tensor:
