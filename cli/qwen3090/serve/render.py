@@ -180,6 +180,9 @@ def _speculation(c: ServeConfig) -> dict[str, Any]:
     if c.speculation == "dflash2":
         found["model"] = _path(c.drafter)
         found["attention_backend"] = c.drafter_attention_backend
+    if c.speculation == "mtp" and c.draft_sampling == "greedy" and c.runner == "v2":
+        # The best of the short vocabulary, without spreading its logits over the whole one.
+        found["use_local_argmax_reduction"] = True
     if c.drafter_kv_format not in (None, c.kv_format):
         found["kv_cache_dtype"] = CACHE_TYPES[c.drafter_kv_format]
     return found

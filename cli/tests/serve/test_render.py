@@ -77,6 +77,14 @@ def test_the_drafters_cache_and_kernels_are_named() -> None:
     assert drafting["attention_backend"] == "FLASH_ATTN"
 
 
+def test_greedy_mtp_drafts_take_the_best_of_the_short_vocabulary() -> None:
+    greedy = json.loads(value(launch("fast-mtp", "draft_sampling=greedy"), "--speculative-config"))
+    assert greedy["use_local_argmax_reduction"] is True
+    for found in (launch("fast-mtp"), launch("fast", "draft_sampling=greedy")):
+        other = json.loads(value(found, "--speculative-config"))
+        assert "use_local_argmax_reduction" not in other
+
+
 def test_exact_graph_sizes() -> None:
     compilation = json.loads(value(launch("fast", "graph_sizes=[64, 8]"), "--compilation-config"))
     assert compilation["cudagraph_capture_sizes"] == [8, 64]
