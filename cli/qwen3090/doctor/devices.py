@@ -3,10 +3,12 @@
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from qwen3090.doctor.context import Context
 from qwen3090.doctor.driver import install, is_absent
 from qwen3090.doctor.outcome import Check, fail, passed, skipped
+from qwen3090.serve.device import missing_nodes
 from qwen3090.setup.cuda import DRIVER_FOLDERS
 from qwen3090.verify.report import Finding
 
@@ -69,17 +71,17 @@ def devices(context: Context) -> Iterator[Finding]:
     if is_absent(context):
         yield skipped("devices", "there is no driver")
         return
-    if context.wsl == 2:
-        nodes = ["/dev/dxg"]
-        missing = [node for node in nodes if not machine.exists(node)]
-    else:
-        cards = [f"/dev/{n}" for n in machine.names("/dev") if re.fullmatch(r"nvidia\d+", n)]
-        nodes = ["/dev/nvidiactl", "/dev/nvidia-uvm", *(cards or ["/dev/nvidia0"])]
-        missing = [node for node in nodes if not machine.exists(node)]
-    if missing:
-        outcome = NO_DXG if context.wsl == 2 else NO_NODES
-        yield outcome.found(f"missing: {', '.join(missing)}")
+    missing = missing_nodes(machine.at("/dev"))
+    if missing and context.wsl == 2:
+        yield NO_DXG.found("missing: /dev/dxg")
         return
+    if missing:
+        names = (f"/dev/{Path(node).name}" for node in missing)
+        yield NO_NODES.found(f"missing: {', '.join(names)}")
+        return
+    cards = [f"/dev/{n}" for n in machine.names("/dev") if re.fullmatch(r"nvidia\d+", n)]
+    linux = ["/dev/nvidiactl", "/dev/nvidia-uvm", *cards]
+    nodes = ["/dev/dxg"] if context.wsl == 2 else linux
     closed = [node for node in nodes if not machine.may(node, os.R_OK | os.W_OK)]
     if closed:
         yield DENIED.found(f"may not be opened: {', '.join(closed)}", group=_group(context, closed))

@@ -1,15 +1,15 @@
 """The driver: does it answer, is it new enough, are its libraries and devices within reach?"""
 
-import re
 from collections.abc import Iterator
 
 from qwen3090 import smi
 from qwen3090.data import load_json
 from qwen3090.doctor.context import Context
 from qwen3090.doctor.outcome import Check, fail, passed
+from qwen3090.serve.device import is_older
 from qwen3090.verify.report import Finding
 
-LEAST = int(load_json("pins.json")["cuda"]["driver"])
+LEAST = str(load_json("pins.json")["cuda"]["driver"])
 INSTALL = {
     "nixos": 'services.xserver.videoDrivers = [ "nvidia" ]; hardware.graphics.enable = true; then '
     "nixos-rebuild switch",
@@ -62,8 +62,7 @@ def driver(context: Context) -> Iterator[Finding]:
         yield NO_CARD.found("nvidia-smi lists no card")
         return
     version = cards[0]["driver_version"] or ""
-    major = re.match(r"\d+", version)
-    if major is None or int(major[0]) < LEAST:
+    if is_older(version, LEAST):
         yield OLD.found(f"{version or 'no version'}; needed: {LEAST} or newer", **install(context))
     else:
         yield passed("driver", f"{version} (needed: {LEAST} or newer)")

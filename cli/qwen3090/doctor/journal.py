@@ -23,7 +23,7 @@ _KEPT = re.compile(
 _TEXT = re.compile(
     r"""["'\\]*\b(prompts?|messages?|content|inputs?|input_value|text|outputs?|completion|query
         |documents?|reasoning\w*|arguments|choices|(prompt_)?token_ids|body|json|msg)
-        ["'\\]*\s*[:=]""",
+        ["'\\]*\s*[:=](?!\d+(\s|$))""",  # a count, as in this project's line of a request
     re.X | re.I,
 )
 _QUOTED = re.compile(r"""(["'`])((?:\\.|(?!\1).)*)\1""")
@@ -44,13 +44,14 @@ def strip(lines: list[str]) -> list[str]:
     """Return log lines without the texts of users; runs of other lines become one mark."""
     found: list[str] = []
     for line in lines:
-        kept = _without_texts(line) if _KEPT.match(line) else LEFT_OUT
+        kept = without_texts(line) if _KEPT.match(line) else LEFT_OUT
         if kept != LEFT_OUT or not found or found[-1] != LEFT_OUT:
             found.append(kept)
     return found
 
 
-def _without_texts(line: str) -> str:
+def without_texts(line: str) -> str:
+    """Return a line of a log without what a user may have written."""
     named = _TEXT.search(line)
     if named:
         line = f"{line[: named.end()]} {LEFT_OUT}"

@@ -8,12 +8,13 @@ from qwen3090.config import Resolved
 from qwen3090.config.show import flat
 from qwen3090.data import data_file, load_json
 from qwen3090.doctor.context import Context
-from qwen3090.doctor.journal import last_lines
+from qwen3090.doctor.journal import last_lines, without_texts
 from qwen3090.doctor.known import redactor
 from qwen3090.doctor.system import distribution
 from qwen3090.errors import UserError
 from qwen3090.patches import load_series
 from qwen3090.patches.series import series_hash
+from qwen3090.serve import history
 from qwen3090.verify.environment import installed_versions, running_python
 from qwen3090.verify.report import Finding, render
 
@@ -67,6 +68,11 @@ def _machine(context: Context) -> Iterator[tuple[str, str]]:
     yield "kernel", (machine.text("/proc/sys/kernel/osrelease") or "unknown").strip()
     yield "card", (card["name"] if card else None) or "none"
     yield "driver", (card["driver_version"] if card else None) or "none"
+    failure = history.last()
+    if failure:
+        often = f"{failure.count} in a row" if failure.count > 1 else "once"
+        text = f"{failure.time}: status {failure.code}, {often}: {failure.reason}"
+        yield "last failure of serve", without_texts(text)
 
 
 def _settings(context: Context) -> Iterator[str]:

@@ -71,13 +71,18 @@ def check_driver(environ: Mapping[str, str], run: smi.Runner = bounded.run) -> s
     found = rows[0]["driver_version"] if rows else None
     if found is None:
         return "unknown"
-    if _parts(found) < _parts(least):
+    if is_older(found, least):
         raise UserError(
             f"the NVIDIA driver is {found}, and the engine's CUDA needs {least} or newer",
             f"install driver {least} or newer, then restart the machine",
             exit_code=exit_codes.DRIVER_TOO_OLD,
         )
     return found
+
+
+def is_older(found: str, least: str) -> bool:
+    """Return whether a driver's version is older than the least one, part by part."""
+    return _parts(found) < _parts(least)
 
 
 def _parts(version: str) -> list[int]:

@@ -4,6 +4,7 @@ import json
 import re
 import string
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from qwen3090.doctor.journal import LEFT_OUT, strip
 from qwen3090.doctor.known import redactor
 from qwen3090.doctor.redact import Redactor
 from qwen3090.doctor.report import report
+from qwen3090.serve import history
 from qwen3090.verify import Asked, Finding, Status
 
 from .fake import CARD, FILES, Fake
@@ -60,17 +62,8 @@ SECRETS: dict[str, st.SearchStrategy[tuple[str, str]]] = {
         lambda k: (k, f"-----BEGIN PRIVATE KEY-----\n{k}\n-----END PRIVATE KEY-----")
     ),
 }
-PLACES = [
-    "finding",
-    "next",
-    "journal",
-    "set",
-    "engine.args",
-    "engine.env",
-    "kernel",
-    "system",
-    "card",
-]
+PLACES = ["finding", "next", "journal", "failure", "set", "engine.args", "engine.env", "kernel"]
+PLACES += ["system", "card"]
 
 
 def reported(machine: Fake, text: str, place: str) -> str:
@@ -79,7 +72,7 @@ def reported(machine: Fake, text: str, place: str) -> str:
     machine.cards[0]["name"] = CARD["name"]  # one machine serves all examples
     for path in ("/proc/sys/kernel/osrelease", "/etc/os-release"):
         machine.write(path, FILES[path])
-    finding = Finding("x.y", Status.FAIL, "found", "do it")
+    finding, last = Finding("x.y", Status.FAIL, "found", "do it"), None
     sets: list[str] = []
     line = text.replace("\n", " ")
     if place == "finding":
@@ -88,6 +81,8 @@ def reported(machine: Fake, text: str, place: str) -> str:
         finding = Finding("x.y", Status.FAIL, "found", text)
     elif place == "journal":
         machine.answers["-u qwen3090"] = Ran(0, f"ERROR 11-30 12:00:00 [core.py:58] {line}\n")
+    elif place == "failure":
+        last = history.Failure("2026-11-30T12:00:00Z", 70, line, "fast", "f", 1)
     elif place == "set":
         sets = [f"served_name={text}"]
     elif place == "engine.args":
@@ -100,7 +95,8 @@ def reported(machine: Fake, text: str, place: str) -> str:
         machine.write("/etc/os-release", f'PRETTY_NAME="{line}"\n')
     elif place == "card":
         machine.cards[0]["name"] = line.replace(",", " ")
-    return report(Context(machine, Asked(sets=sets)), [finding])
+    with patch.object(history, "last", return_value=last):
+        return report(Context(machine, Asked(sets=sets)), [finding])
 
 
 @pytest.mark.parametrize("kind", SECRETS)
@@ -184,6 +180,8 @@ def test_the_lines_that_help_are_kept() -> None:
         "(EngineCore pid=812) INFO 11-30 12:00:00 [gpu_worker.py:1] Model loading took 14.1 GiB",
         "(APIServer pid=7) INFO 11-30 12:00:00 [loggers.py:1] Engine 000: Avg prompt throughput: "
         "12.0 tokens/s, Running: 1 reqs, GPU KV cache usage: 3.1%",
+        "INFO 11-30 12:00:00 [requestlog.py:70] request r1 POST /v1/completions status=200 "
+        "prompt=812 cached=448 output=96 total=1.912",
         'INFO:     127.0.0.1:40112 - "POST /v1/chat/completions HTTP/1.1" 200 OK',
         "Traceback (most recent call last):",
         '  File "/opt/x/core.py", line 12, in run',
@@ -226,6 +224,11 @@ def test_the_report_has_what_a_bug_report_needs(machine: Fake) -> None:
         "begun",
     ):
         assert part in shown
+
+
+def test_the_last_failure_is_told_without_its_texts(machine: Fake) -> None:
+    shown = reported(machine, "the engine ended: prompt: 'my secret plan'", "failure")
+    assert "12:00:00Z: status 70, once: the engine ended: prompt: <text left out>" in shown
 
 
 def test_a_fence_in_a_text_does_not_end_the_block(machine: Fake) -> None:
