@@ -3,6 +3,7 @@
 { config, lib, ... }:
 let
   cfg = config.services.qwen3090;
+  data = import ./data.nix;
   network = import ./network.nix;
   option = name: "services.qwen3090.${name}";
   loopback = network.isLoopback cfg.host;
@@ -69,9 +70,10 @@ in
           Set hardware.graphics.enable = true and services.xserver.videoDrivers = [ "nvidia" ].'';
       }
       {
-        assertion = !driver.success || driver.value == "" || lib.versionAtLeast driver.value "580";
+        assertion =
+          !driver.success || driver.value == "" || lib.versionAtLeast driver.value data.leastDriver;
         message = ''
-          ${option "enable"}: the NVIDIA driver is ${toString driver.value}, and CUDA 13 needs 580 or newer.
+          ${option "enable"}: the NVIDIA driver is ${toString driver.value}, and CUDA 13 needs ${data.leastDriver} or newer.
           Set hardware.nvidia.package = config.boot.kernelPackages.nvidiaPackages.production (or latest).'';
       }
       {

@@ -10,6 +10,7 @@ in
   profileNames = builtins.filter onCard (builtins.attrNames toml.profile);
   profiles = toml.profile;
   settings = schema.settings;
+  leastDriver = (builtins.fromJSON (builtins.readFile ../nix/pins.json)).cuda.driver;
   permanentExitStatuses = schema.permanent_exit_statuses;
 
   # The value a setting has when nobody sets it: the profile's, else the default.
