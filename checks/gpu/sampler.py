@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pkgs/ops"))
+from qwen3090_ops.sampling.top import top
 from qwen3090_ops.sampling.truncate import Launch, launch_for, truncate
 from vllm.v1.sample.ops.topk_topp_sampler import apply_top_k_top_p, apply_top_k_top_p_pytorch
 
@@ -111,7 +112,7 @@ def correctness() -> bool:
     good &= compare("1 token allowed", masked, k, p)
     rising = torch.arange(float(VOCAB), device="cuda").repeat(8, 1) / 9_000
     good &= compare("rising with the column", rising, k, p)
-    return good & graph()
+    return good & graph() & candidates()
 
 
 def graph() -> bool:
@@ -131,6 +132,35 @@ def graph() -> bool:
     good = torch.equal(work, expected) and torch.equal(work[2], fresh[2])
     print(f"CUDA graph with changed parameters: {'equal' if good else 'DIFFERS'}")
     return good
+
+
+def candidates() -> bool:
+    """Compare DFlash2's 16 candidates with those of a stable sort."""
+    x = logits(56, VOCAB, 9, torch.bfloat16)
+    values, order = x.float().sort(dim=-1, descending=True, stable=True)
+    found, columns = top(x, 16)
+    good = torch.equal(found, values[:, :16]) and torch.equal(columns, order[:, :16])
+    print(f"DFlash2's candidates: {'equal' if good else 'DIFFER'}")
+    return good
+
+
+def candidate_times(repeats: int) -> None:
+    """Print the time of DFlash2's candidates: FlashInfer's kernel where there is one."""
+    kernels: dict[str, Function] = {
+        "torch": lambda x: torch.topk(x, 16, dim=-1),
+        "ours": lambda x: top(x, 16),
+    }
+    try:
+        from flashinfer import top_k
+
+        kernels["flashinfer"] = lambda x: top_k(x, 16, sorted=True, deterministic=True)
+    except ImportError as error:
+        print(f"no FlashInfer here: {error}")
+    for rows in (7, 28, 56):
+        inputs = [logits(rows, VOCAB, seed, torch.bfloat16) for seed in range(4)]
+        found = {name: median(run, inputs, True, repeats) for name, run in kernels.items()}
+        text = ", ".join(f"{name} {us:.1f}" for name, us in found.items())
+        print(f"16 candidates of {rows} bf16 rows, us, cold: {text}", flush=True)
 
 
 def times(quick: bool) -> None:
@@ -154,6 +184,7 @@ def times(quick: bool) -> None:
             f"{label:24} | {a:9.1f} {c:9.1f} | {b:8.1f} {d:8.1f} | {b / a:7.3f} {d / c:7.3f}",
             flush=True,
         )
+    candidate_times(repeats)
     for rows in (1, 8, 64):
         print(f"{rows} rows:", {name: round(us, 1) for name, us in kernels(rows=rows).items()})
 

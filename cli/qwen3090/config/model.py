@@ -140,10 +140,10 @@ class ServeConfig(BaseModel):
         description="Draft only what the request's top_k (up to 64) and top_p leave "
         "(probabilistic drafts); the output's distribution stays the same.",
     )
-    candidate_topk: Literal["flashinfer", "torch"] = Field(
+    candidate_topk: Literal["flashinfer", "torch", "triton"] = Field(
         "flashinfer",
-        description="Kernel that finds dflash2's candidates; torch needs no CUDA compiler and "
-        "takes about twice as long.",
+        description="Kernel that finds dflash2's candidates. flashinfer is built with a CUDA "
+        "compiler at the first start, torch and triton (ours) need none.",
     )
     # Engine
     runner: Literal["v1", "v2"] = Field("v2", description="vLLM's model runner.")

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 import torch
-from qwen3090_ops.sampling.candidate_topk import candidate_topk, torch_topk
+from qwen3090_ops.sampling.candidate_topk import candidate_topk, torch_topk, triton_topk
 
 
 def test_the_knob_is_checked() -> None:
     assert candidate_topk({}) is None
     assert candidate_topk({"qwen3090": {"candidate_topk": "torch"}}) is torch_topk
-    with pytest.raises(ValueError, match="must be one of flashinfer, torch, got 'cub'"):
+    assert candidate_topk({"qwen3090": {"candidate_topk": "triton"}}) is triton_topk
+    with pytest.raises(ValueError, match="must be one of flashinfer, torch, triton, got 'cub'"):
         candidate_topk({"qwen3090": {"candidate_topk": "cub"}})
 
 
@@ -31,7 +32,7 @@ def on_cuda(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.engine
 def test_a_missing_kernel_is_an_error_and_torchs_is_used_when_asked_for(on_cuda: Any) -> None:
     scores = torch.tensor([[1.0, 5.0, 3.0]])
-    with pytest.raises(RuntimeError, match="--set candidate_topk=torch"):
+    with pytest.raises(RuntimeError, match="--set candidate_topk=triton"):
         on_cuda._topk(scores, 2)
     values, ids = on_cuda._topk(scores, 2, torch_topk)
     assert values.tolist() == [[5.0, 3.0]] and ids.tolist() == [[1, 2]]

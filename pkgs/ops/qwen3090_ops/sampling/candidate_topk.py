@@ -12,7 +12,7 @@ import torch
 from qwen3090_ops.knobs import choice
 
 KNOB = "candidate_topk"
-CHOICES = ("flashinfer", "torch")
+CHOICES = ("flashinfer", "torch", "triton")
 TopK = Callable[[torch.Tensor, int], tuple[torch.Tensor, torch.Tensor]]
 
 
@@ -21,14 +21,21 @@ def torch_topk(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor
     return torch.topk(scores, k, dim=-1)
 
 
+def triton_topk(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the same by our kernels (see ``top``)."""
+    from qwen3090_ops.sampling.top import top
+
+    return top(scores, k)
+
+
 def candidate_topk(additional_config: Any) -> TopK | None:
-    """Return torch's top-k when it was asked for, None for vLLM's choice of FlashInfer's.
+    """Return the top-k that was asked for, None for vLLM's choice of FlashInfer's.
 
     Raises:
         ValueError: ``{"qwen3090": {"candidate_topk": ...}}`` is none of the choices.
     """
     asked = choice(additional_config, KNOB, CHOICES, "flashinfer")
-    return torch_topk if asked == "torch" else None
+    return {"torch": torch_topk, "triton": triton_topk}.get(asked)
 
 
 def refuse_fallback() -> None:
@@ -40,5 +47,5 @@ def refuse_fallback() -> None:
     raise RuntimeError(
         "DFlash2's candidates need FlashInfer's top-k, and FlashInfer cannot be used: it is not "
         "installed, or there is no nvcc on PATH to build it with. Run `qwen3090 setup --engine "
-        "cuda`, or ask for the slower kernel: `qwen3090 serve ... --set candidate_topk=torch`"
+        "cuda`, or ask for another kernel: `qwen3090 serve ... --set candidate_topk=triton`"
     )

@@ -82,14 +82,29 @@ def _mask(name: str, dtype: str, tile: int) -> Example:
     )
 
 
+def _top(name: str, dtype: str) -> Example:
+    cuts = _cuts(name, dtype, _VOCAB, draft=False)
+    outputs = {"values": "*fp32", "columns": "*i64", "k": "i32"}
+    kept = ("GROUP", "GROUPS_PADDED", "TILE", "MAX_K", "CAPACITY")
+    return Example(
+        name,
+        f"{_MODULE}:top_kernel",
+        {key: kind for key, kind in cuts.signature.items() if key[:3] not in ("cut", "top")}
+        | outputs,
+        {key: cuts.constants[key] for key in kept},
+        warps=8,
+    )
+
+
 EXAMPLES = [
     _maxima("group maxima, target", "fp32", 32),
     _maxima("group maxima, target, few rows", "fp32", 16),
     _maxima("group maxima, MTP draft", "bf16", 32),
     _cuts("cuts, target", "fp32", _VOCAB, draft=False),
     _cuts("cuts, MTP draft", "bf16", _DRAFT_VOCAB, draft=True),
+    _top("candidates, DFlash2", "bf16"),
     _mask("mask, target", "fp32", 32),
     _mask("mask, target, few rows", "fp32", 16),
     _mask("mask, MTP draft", "bf16", 32),
 ]
-"""Every launch of ``truncate`` for the model's and the draft vocabulary."""
+"""Every launch of ``truncate`` and ``top`` for the model's and the draft vocabulary."""

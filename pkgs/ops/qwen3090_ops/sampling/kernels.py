@@ -63,6 +63,55 @@ def _narrow(
 
 
 @triton.jit
+def _find(
+    row_logits, maxima, ids, list_values, list_columns, k, vocab, groups,
+    GROUP: tl.constexpr, GROUPS_PADDED: tl.constexpr, TILE: tl.constexpr,
+    MAX_K: tl.constexpr, CAPACITY: tl.constexpr,
+):  # fmt: skip
+    """Find a row's k-th largest value and list what is above it, in the order of columns.
+
+    Gives that value, how many copies of it there are, the length of the list (less than k), where
+    in the list's memory it starts, and the number of groups in `ids` that reach the value.
+    """
+    # The groups that reach the k-th largest group maximum hold all of the row's k largest values.
+    offset = tl.arange(0, GROUPS_PADDED)
+    maximum = tl.load(maxima + offset, mask=offset < groups, other=float("-inf"))
+    bound = kth_largest(maximum, k, MAX_K)
+    reaches = ((maximum >= bound) & (maximum > float("-inf"))).to(tl.int32)
+    num_groups = tl.sum(reaches, axis=0)
+    tl.store(ids + tl.cumsum(reaches, axis=0) - 1, offset, mask=reaches > 0)
+    tl.debug_barrier()
+
+    # Values above it, in the order of columns (there can be none, or more than k).
+    length = 0
+    copies = 0
+    for base in range(0, num_groups, TILE):
+        x, column = _load_groups(row_logits, ids, base, num_groups, vocab, GROUP, TILE)
+        above = (x > bound).to(tl.int32)
+        to = length + tl.cumsum(above, axis=0) - 1
+        tl.store(list_values + to, x, mask=above > 0)
+        tl.store(list_columns + to, column, mask=above > 0)
+        length += tl.sum(above, axis=0)
+        copies += tl.sum((x == bound).to(tl.int32), axis=0)
+    tl.debug_barrier()
+    start = 0
+    if length >= k:
+        if length <= 4 * MAX_K:
+            bound, copies, length = _narrow(
+                list_values, list_columns, length, k,
+                list_values + CAPACITY, list_columns + CAPACITY, 4 * MAX_K, MAX_K,
+            )  # fmt: skip
+        else:
+            bound, copies, length = _narrow(
+                list_values, list_columns, length, k,
+                list_values + CAPACITY, list_columns + CAPACITY, CAPACITY, MAX_K,
+            )  # fmt: skip
+        start += CAPACITY
+        tl.debug_barrier()
+    return bound, copies, length, start, num_groups
+
+
+@triton.jit
 def cuts_kernel(
     logits,  # [rows, vocab], any float type
     logits_stride,
@@ -101,41 +150,12 @@ def cuts_kernel(
     list_values += row * (CAPACITY + MAX_K)
     list_columns += row * (CAPACITY + MAX_K)
 
-    # The groups that reach the k-th largest group maximum hold all of the row's k largest values.
-    offset = tl.arange(0, GROUPS_PADDED)
-    maximum = tl.load(maxima + row * groups + offset, mask=offset < groups, other=float("-inf"))
-    bound = kth_largest(maximum, k, MAX_K)
-    reaches = ((maximum >= bound) & (maximum > float("-inf"))).to(tl.int32)
-    num_groups = tl.sum(reaches, axis=0)
-    tl.store(ids + tl.cumsum(reaches, axis=0) - 1, offset, mask=reaches > 0)
-    tl.debug_barrier()
-
-    # Values above it, in the order of columns (there can be none, or more than k).
-    length = 0
-    copies = 0
-    for base in range(0, num_groups, TILE):
-        x, column = _load_groups(row_logits, ids, base, num_groups, vocab, GROUP, TILE)
-        above = (x > bound).to(tl.int32)
-        to = length + tl.cumsum(above, axis=0) - 1
-        tl.store(list_values + to, x, mask=above > 0)
-        tl.store(list_columns + to, column, mask=above > 0)
-        length += tl.sum(above, axis=0)
-        copies += tl.sum((x == bound).to(tl.int32), axis=0)
-    tl.debug_barrier()
-    if length >= k:
-        if length <= 4 * MAX_K:
-            bound, copies, length = _narrow(
-                list_values, list_columns, length, k,
-                list_values + CAPACITY, list_columns + CAPACITY, 4 * MAX_K, MAX_K,
-            )  # fmt: skip
-        else:
-            bound, copies, length = _narrow(
-                list_values, list_columns, length, k,
-                list_values + CAPACITY, list_columns + CAPACITY, CAPACITY, MAX_K,
-            )  # fmt: skip
-        list_values += CAPACITY
-        list_columns += CAPACITY
-        tl.debug_barrier()
+    bound, copies, length, start, num_groups = _find(
+        row_logits, maxima + row * groups, ids, list_values, list_columns, k, vocab, groups,
+        GROUP, GROUPS_PADDED, TILE, MAX_K, CAPACITY,
+    )  # fmt: skip
+    list_values += start
+    list_columns += start
 
     # Now `bound` is the k-th largest value, and fewer than k are above it.
     cut_value = bound
@@ -215,3 +235,59 @@ def mask_kernel(
     value = x.to(tl.float32)
     stays = (value > cut_value) | ((value == cut_value) & (column >= cut_column))
     tl.store(at, tl.where(stays, value, float("-inf")).to(x.dtype), mask=inside)
+
+
+@triton.jit
+def top_kernel(
+    logits,  # [rows, vocab], any float type
+    logits_stride,
+    maxima,  # fp32 [rows, groups]
+    ids,  # int32 scratch [rows, groups]
+    list_values,  # fp32 scratch [rows, CAPACITY + MAX_K]
+    list_columns,  # int32 scratch [rows, CAPACITY + MAX_K]
+    values,  # fp32 [rows, k]
+    columns,  # int64 [rows, k]
+    k,
+    vocab,
+    groups,
+    GROUP: tl.constexpr,
+    GROUPS_PADDED: tl.constexpr,
+    TILE: tl.constexpr,
+    MAX_K: tl.constexpr,
+    CAPACITY: tl.constexpr,
+):
+    """Write the k largest values of each row in falling order, copies by column; grid (rows,)."""
+    row = tl.program_id(0).to(tl.int64)
+    row_logits = logits + row * logits_stride
+    ids += row * groups
+    list_values += row * (CAPACITY + MAX_K)
+    list_columns += row * (CAPACITY + MAX_K)
+    values += row * k
+    columns += row * k
+    bound, _copies, length, start, num_groups = _find(
+        row_logits, maxima + row * groups, ids, list_values, list_columns, k, vocab, groups,
+        GROUP, GROUPS_PADDED, TILE, MAX_K, CAPACITY,
+    )  # fmt: skip
+    place = tl.arange(0, MAX_K)
+    listed = place < length
+    value = tl.load(list_values + start + place, mask=listed, other=float("-inf"))
+    column = tl.load(list_columns + start + place, mask=listed, other=0)
+    ahead = (value[None, :] > value[:, None]) | (
+        (value[None, :] == value[:, None]) & (column[None, :] < column[:, None])
+    )
+    rank = tl.sum((ahead & listed[None, :]).to(tl.int32), axis=1)
+    tl.store(values + rank, value, mask=listed)
+    tl.store(columns + rank, column.to(tl.int64), mask=listed)
+    # Then copies of the k-th largest; none when it is -inf, and the rest is -inf at column 0.
+    rest = (place >= length) & (place < k)
+    tl.store(values + place, tl.zeros([MAX_K], tl.float32) + bound, mask=rest)
+    if bound == float("-inf"):
+        tl.store(columns + place, tl.zeros([MAX_K], tl.int64), mask=rest)
+    else:
+        seen = 0
+        for base in range(0, num_groups, TILE):
+            x, at = _load_groups(row_logits, ids, base, num_groups, vocab, GROUP, TILE)
+            equal = (x == bound).to(tl.int32)
+            to = length + seen + tl.cumsum(equal, axis=0) - 1
+            tl.store(columns + to, at.to(tl.int64), mask=(equal > 0) & (to < k))
+            seen += tl.sum(equal, axis=0)
