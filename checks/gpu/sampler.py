@@ -200,10 +200,14 @@ def kernels(launch: Launch | None = None, rows: int = 8) -> dict[str, float]:
         for index in range(20):
             truncate(inputs[index % 4].clone(), k, p, launch=launch)
         torch.cuda.synchronize()
+    names = ("group_maxima", "cuts", "mask")
     return {
-        event.key.removesuffix("_kernel"): event.self_device_time_total / event.count
-        for event in found.key_averages()
-        if event.key in ("group_maxima_kernel", "cuts_kernel", "mask_kernel")
+        name: sum(
+            event.self_device_time_total / event.count
+            for event in found.key_averages()
+            if event.key.startswith(f"{name}_kernel")
+        )
+        for name in names
     }
 
 
@@ -221,7 +225,7 @@ def tune() -> None:
         for name, values in changes.items():
             for value in values:
                 found = kernels(replace(launch_for(rows), **{name: value}), rows)
-                parts = [found[key] for key in ("group_maxima", "cuts", "mask")]
+                parts = list(found.values())
                 text = " ".join(f"{part:7.1f}" for part in (*parts, sum(parts)))
                 print(f"{name} = {value:3}".ljust(28), f"| {rows:4} | {text}", flush=True)
 
