@@ -13,6 +13,8 @@ from qwen3090.verify.cuda import NEXT
 from qwen3090.verify.report import Finding
 
 FLASHINFER_SECONDS, TRITON_SECONDS = 600.0, 180.0
+# What compilers and linkers write; Python's own errors only say that they failed.
+_COMPILER = re.compile(r"\b(fatal error|error): |cannot find -l|undefined reference")
 
 FLASHINFER = fail(
     "jit.flashinfer",
@@ -90,7 +92,7 @@ def _scratch(folder: str, cores: int) -> Mapping[str, str]:
 def _last_error(text: str) -> str:
     """Return the line that says why: a compiler's error, else the last one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    wanted = [line for line in lines if re.search(r"error:|cannot find|undefined ref", line, re.I)]
+    wanted = [line for line in lines if _COMPILER.search(line)]
     return (wanted or lines or ["no output"])[0 if wanted else -1][:300]
 
 
