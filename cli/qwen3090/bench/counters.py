@@ -5,7 +5,7 @@ counted all of ours yet, and whether somebody else used it meanwhile.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,8 +17,10 @@ PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 FINISHED = "vllm:request_success_total"
 RUNNING, WAITING = "vllm:num_requests_running", "vllm:num_requests_waiting"
 PREEMPTIONS = "vllm:num_preemptions_total"
+DECODED = "vllm:request_decode_time_seconds_sum"
 HITS, QUERIES = "vllm:prefix_cache_hits_total", "vllm:prefix_cache_queries_total"
 SETTLE_SECONDS = 5.0
+LATE_SECONDS, LATE_SHARE = 0.1, 0.05
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Counted:
         preemptions: requests that had to give their memory up and start again.
         hits: prompt tokens that the prefix cache had.
         queries: prompt tokens that it was asked for.
+        seconds: from the first to the last token of each request, summed, by the engine's clock.
     """
 
     drafts: int = 0
@@ -60,6 +63,7 @@ class Counted:
     preemptions: int = 0
     hits: int = 0
     queries: int = 0
+    seconds: float = 0.0
 
     @property
     def tokens_per_step(self) -> float | None:
@@ -75,6 +79,7 @@ class Counted:
 
     def add(self, other: "Counted") -> None:
         """Add another's counts to these."""
+        self.seconds += other.seconds
         for name in ("drafts", "accepted", "proposed", "preemptions", "hits", "queries"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for place, count in other.positions.items():
@@ -126,7 +131,28 @@ def difference(before: Page, after: Page) -> Counted:
         preemptions=delta(PREEMPTIONS),
         hits=delta(HITS),
         queries=delta(QUERIES),
+        seconds=after.totals.get(DECODED, 0.0) - before.totals.get(DECODED, 0.0),
     )
+
+
+def keep_up(what: str, spans: Sequence[float], counted: Counted) -> None:
+    """Refuse times that the client took late: they say more about it than about the server.
+
+    Args:
+        what: the measurement, for the message.
+        spans: seconds from the first to the last chunk of each answer, as they arrived.
+        counted: the server's own counters over these answers.
+
+    Raises:
+        InvalidRun: the server's clock tells another time.
+    """
+    arrived, told = sum(spans), counted.seconds
+    if told and abs(arrived - told) > max(LATE_SECONDS * len(spans), LATE_SHARE * told):
+        raise InvalidRun(
+            f"{what}: the engine decoded for {told:.2f} s, and its chunks arrived within "
+            f"{arrived:.2f} s: the client or the server's front end was too busy to be timed",
+            "measure on a machine that does nothing else",
+        )
 
 
 @contextmanager

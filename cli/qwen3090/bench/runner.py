@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from qwen3090.bench.asks import Plan, body, prompts_hash
-from qwen3090.bench.counters import counting
+from qwen3090.bench.counters import counting, keep_up
 from qwen3090.bench.problems import InvalidRun
 from qwen3090.bench.results import Row, SuiteResult, sample_of, short
 from qwen3090.bench.stream import ask as send
@@ -74,6 +74,7 @@ def run_plan(target: Target, plan: Plan, options: Options, say: Say) -> SuiteRes
             seed += 1
             with counting(target, 1) as counted:
                 answer = send(target, body(chosen, options.run, repeat, seed, sampling))
+            keep_up(f"{plan.suite}, {chosen.row}", [answer.span], counted)
             sample = sample_of(answer, counted, chosen.verbatim)
             if chosen.unit not in met and counted.hits:
                 raise InvalidRun(

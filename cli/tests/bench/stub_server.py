@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
 } | json.loads(sys.argv[3])  # fmt: skip
 FAULTS = (
     "401", "500", "empty", "cut", "error", "stranger", "busy", "lost", "cached", "one-chunk",
-    "garbled", "nan", "tie", "residue",
+    "garbled", "late", "nan", "tie", "residue",
 )  # fmt: skip
 FAULT = SETTINGS["fault"]
 assert FAULT in ("", *FAULTS), FAULT
@@ -34,7 +34,7 @@ BLOCK = 64
 LOCK = threading.Lock()
 SEEN: list[tuple[str, str]] = []
 COUNT: dict[str, float] = dict.fromkeys(
-    ("answers", "finished", "drafts", "proposed", "accepted", "hits", "queries"), 0.0
+    ("seconds", "answers", "finished", "drafts", "proposed", "accepted", "hits", "queries"), 0.0
 )
 PLACES = [0.0, 0.0, 0.0]
 
@@ -57,6 +57,7 @@ def metrics() -> str:
         f"vllm:spec_decode_num_accepted_tokens_total{label} {COUNT['accepted']}",
         f'vllm:request_success_total{{finished_reason="stop"}} {COUNT["finished"]}',
         'vllm:request_success_total{finished_reason="length"} 0',
+        f"vllm:request_decode_time_seconds_sum{label} {COUNT['seconds']}",
     ]
     lines += [
         f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{position="{place}"}} {value}'
@@ -241,6 +242,8 @@ class Handler(BaseHTTPRequestHandler):
                 choice["finish_reason"] = "length"
                 with LOCK:
                     finish(prompt, body.get("cache_salt", ""), sizes)
+                    COUNT["seconds"] += time.perf_counter() - sent[0][0] if sent else 0.0
+                    COUNT["seconds"] += 5.0 if faulty("late") else 0.0
             more = {"usage": dict(usage)} if continuous else {}
             sent.append((time.perf_counter(), size))
             self.event({"choices": [choice], **more})

@@ -23,6 +23,7 @@ QUICK = ("--warmups", 0, "--repeats", 1)
         ("busy", "is busy with 1 requests of somebody else"),
         ("lost", "the server counted 0 of our 1 requests"),
         ("cached", "32 tokens of a prompt that was never sent before"),
+        ("late", "the engine decoded for 5.00 s, and its chunks arrived within 0.0"),
         ("one-chunk", "came in one chunk: no decode rate"),
     ],
 )

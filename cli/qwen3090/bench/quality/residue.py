@@ -7,7 +7,8 @@ garbled or repeated text. Each length is asked twice, so that the second comes f
 import secrets
 import statistics
 from collections import Counter
-from itertools import pairwise
+from dataclasses import dataclass
+from typing import Any
 
 from qwen3090.bench.asks import numbered, user
 from qwen3090.bench.problems import InvalidRun
@@ -20,6 +21,16 @@ from qwen3090.bench.target import Target
 LENGTH, OUTPUT, RESIDUES = 1_500, 64, 128
 TASK = "Repeat the text above word for word from its beginning. Write nothing else."
 GOOD, LOOP = 0.5, 0.5
+SEARCH = 8  # cuts that are tried for one length
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A prompt: its length in tokens, the text to repeat, and the request."""
+
+    length: int
+    shown: str
+    body: dict[str, Any]
 
 
 def residues(target: Target, count: int, say: Say) -> Outcome:
@@ -33,36 +44,25 @@ def residues(target: Target, count: int, say: Say) -> Outcome:
         InvalidRun: a request failed, or so many lengths do not fit into the context.
     """
     length, notes = room(target, OUTPUT, LENGTH, [TASK])
-    ids = target.tokens(manual(target, length))
-    if len(ids) <= count:
-        raise InvalidRun(f"{count} lengths do not fit into {length} tokens", "--residues N")
-    run = 10**11 + secrets.randbelow(9 * 10**11)
-    lengths: list[int] = []
+    cases = _cases(target, count, length)
+    if len(cases) < count:
+        notes.append(f"{count - len(cases)} lengths could not be made of whole words")
     faithful: list[float] = []
     loops: list[float] = []
     wrong: list[str] = []
     ties = 0
-    for extra in range(count):
-        text = target.detokenize(ids[: len(ids) - count + extra])
-        shown = numbered(text, run + extra)
-        body = {
-            "messages": [dict(m) for m in user(f"{shown}\n---\n\n{TASK}")],
-            "max_tokens": OUTPUT,
-            **QUIET,
-        }
-        lengths.append(len(_prompt(target, body)))
-        cold, warm = greedy(target, body), greedy(target, body)
-        faithful.append(same_start(warm.text.strip(), shown))
+    for number, case in enumerate(cases):
+        cold, warm = greedy(target, case.body), greedy(target, case.body)
+        faithful.append(same_start(warm.text.strip(), case.shown))
         loops.append(repetition(warm.tokens))
         place = departs(cold, warm)
         if place is not None and is_tie(cold, warm, place):
             ties += 1
         elif place is not None:
-            wrong.append(f"{lengths[-1]} tokens: the cached answer departs at token {place + 1}")
-        if extra % 16 == 0:
-            say(f"residues: {extra + 1} of {count}, verbatim {faithful[-1]:.2f}")
-    if gaps := [b - a for a, b in pairwise(lengths) if b - a != 1]:
-        notes.append(f"{len(gaps)} of the lengths did not grow by one token")
+            wrong.append(f"{case.length} tokens: the cached answer departs at token {place + 1}")
+        if number % 16 == 0:
+            say(f"residues: {number + 1} of {len(cases)}, verbatim {faithful[-1]:.2f}")
+    lengths = [case.length for case in cases]
     median = statistics.median(faithful)
     for size, share, loop in zip(lengths, faithful, loops, strict=True):
         if median >= GOOD and share < GOOD * median:
@@ -76,6 +76,7 @@ def residues(target: Target, count: int, say: Say) -> Outcome:
         verdict=judged(not wrong),
         method="Prompts one token apart, each asked twice for its own beginning, greedily.",
         figures={
+            "prompts": len(lengths),
             "lengths": f"{lengths[0]} to {lengths[-1]} tokens",
             "verbatim, median": median,
             "verbatim, least": min(faithful),
@@ -93,9 +94,36 @@ def repetition(tokens: tuple[str, ...], size: int = 4) -> float:
     return sum(n - 1 for n in Counter(runs).values()) / len(runs) if runs else 0.0
 
 
-def _prompt(target: Target, body: dict[str, object]) -> list[int]:
-    asked = {"messages": body["messages"], "add_generation_prompt": True, **QUIET}
+def _cases(target: Target, count: int, length: int) -> list[_Case]:
+    """Return prompts whose lengths grow by exactly one token.
+
+    A text that is cut after one more token may count two more, or none: cuts are tried until the
+    whole prompt has the wanted length.
+    """
+    ids = target.tokens(manual(target, length))
+    cut = len(ids) - count - count // 2 - SEARCH
+    if cut < 1:
+        raise InvalidRun(f"{count} lengths do not fit into {length} tokens", "--residues N")
+    run = 10**11 + secrets.randbelow(9 * 10**11)
+    cases: list[_Case] = []
+    wanted = 0
+    for number in range(count):
+        for step in range(SEARCH):
+            case = _case(target, target.detokenize(ids[: cut + step]), run + number)
+            if case.length == wanted or not wanted:
+                cases.append(case)
+                cut += step
+                break
+        wanted = (wanted or case.length) + 1
+        cut += 1
+    return cases
+
+
+def _case(target: Target, text: str, number: int) -> _Case:
+    shown = numbered(text, number)
+    messages = [dict(message) for message in user(f"{shown}\n---\n\n{TASK}")]
+    asked = {"messages": messages, "add_generation_prompt": True, **QUIET}
     found = target.post("/tokenize", asked).get("tokens")
     if not isinstance(found, list):
         raise InvalidRun("/tokenize gave no tokens")
-    return found
+    return _Case(len(found), shown, {"messages": messages, "max_tokens": OUTPUT, **QUIET})

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from qwen3090.bench.asks import numbered, session_number
-from qwen3090.bench.counters import Counted, counting
+from qwen3090.bench.counters import Counted, counting, keep_up
 from qwen3090.bench.results import Row, SuiteResult
 from qwen3090.bench.runner import Options, Say
 from qwen3090.bench.suites.chat import prompts
@@ -59,6 +59,9 @@ def run(target: Target, options: Options, say: Say) -> SuiteResult:
                     file = _dataset(Path(folder), f"{options.run}/{streams}", number, streams)
                     arguments = _arguments(file, streams, output, options)
                     found = bench.run(streams, arguments)
+                keep_up(
+                    f"ladder, {streams} streams", [sum(gaps) for gaps in found["itls"]], counted
+                )
                 if number >= 0:
                     _add(row, counted, found)
                     say(
