@@ -6,13 +6,13 @@ from qwen3090_ops.kernels import Example
 from qwen3090_ops.sampling.limits import GROUP, MAX_K
 
 _VOCAB, _DRAFT_VOCAB = 248_320, 40_960
-_MODULE = "qwen3090_ops.sampling.kernels"
+_PACKAGE = "qwen3090_ops.sampling"
 
 
 def _maxima(name: str, dtype: str, tile: int) -> Example:
     return Example(
         name,
-        f"{_MODULE}:group_maxima_kernel",
+        f"{_PACKAGE}.scan:group_maxima_kernel",
         {
             "logits": f"*{dtype}",
             "logits_stride": "i32",
@@ -57,7 +57,7 @@ def _cuts(name: str, dtype: str, vocab: int, *, draft: bool) -> Example:
         constants |= {"temperature": None, "states": None}
     return Example(
         name,
-        f"{_MODULE}:cuts_kernel",
+        f"{_PACKAGE}.cuts:cuts_kernel",
         {key: kind for key, kind in signature.items() if key not in constants},
         constants,
         warps=8,
@@ -67,7 +67,7 @@ def _cuts(name: str, dtype: str, vocab: int, *, draft: bool) -> Example:
 def _mask(name: str, dtype: str, tile: int) -> Example:
     return Example(
         name,
-        f"{_MODULE}:mask_kernel",
+        f"{_PACKAGE}.scan:mask_kernel",
         {
             "logits": f"*{dtype}",
             "logits_stride": "i32",
@@ -88,7 +88,7 @@ def _top(name: str, dtype: str) -> Example:
     kept = ("GROUP", "GROUPS_PADDED", "TILE", "MAX_K", "CAPACITY")
     return Example(
         name,
-        f"{_MODULE}:top_kernel",
+        f"{_PACKAGE}.top:top_kernel",
         {key: kind for key, kind in cuts.signature.items() if key[:3] not in ("cut", "top")}
         | outputs,
         {key: cuts.constants[key] for key in kept},

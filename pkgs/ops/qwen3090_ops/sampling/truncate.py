@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from qwen3090_ops.sampling.kernels import cuts_kernel, group_maxima_kernel, mask_kernel
+from qwen3090_ops.sampling.cuts import cuts_kernel
 from qwen3090_ops.sampling.limits import GROUP, MAX_K
+from qwen3090_ops.sampling.scan import group_maxima_kernel, mask_kernel
 
 
 @dataclass(frozen=True)
