@@ -1,4 +1,4 @@
-"""Sizes and the rule that sampling kernels and their callers share; importing it needs no Triton."""
+"""Sizes and the rule that sampling kernels and their callers share; imports no Triton."""
 
 from typing import Any
 
