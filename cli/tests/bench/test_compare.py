@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from qwen3090.bench.compare import Change
 from qwen3090.main import cli
@@ -128,6 +128,7 @@ def test_no_file(tmp_path: Path) -> None:
     assert done.exit_code == 2 and "bench.json" in done.output
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 1e4), st.floats(0.01, 1e4), st.sampled_from(["decode", "ttft"]))
 def test_better_one_way_is_worse_the_other(one: float, two: float, key: str) -> None:
     there, back = Change("s", "r", key, one, two, None), Change("s", "r", key, two, one, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from qwen3090.bench.quality.exact import last_number
 from qwen3090.bench.quality.perplexity import windows
@@ -51,6 +51,7 @@ def test_no_perplexity(
     assert done.exit_code == 2 and reason in done.output
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(), max_size=60), st.integers(2, 9))
 def test_windows_score_every_token_but_the_first_of_each(ids: list[int], size: int) -> None:
     parts = windows(ids, size)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from qwen3090.bench import markdown, plot, published, report
 from qwen3090.bench.counters import Counted
@@ -83,6 +83,7 @@ def test_no_picture_of_nothing() -> None:
     assert not plot.plot(suite, Path("not-written.png"))
 
 
+@settings(deadline=None)
 @given(st.floats(1e-6, 1e9))
 def test_ticks_are_round_and_cover(most: float) -> None:
     ticks = plot.nice_ticks(most)

@@ -3,13 +3,14 @@
 import statistics
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from qwen3090.bench.statistics import percentile, summarise
 
 values = st.lists(st.floats(0.001, 1e6), min_size=1, max_size=50)
 
 
+@settings(deadline=None)
 @given(values)
 def test_summary(found: list[float]) -> None:
     summary = summarise(found)
@@ -25,6 +26,7 @@ def test_summary(found: list[float]) -> None:
         assert summary.cv == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(values, st.floats(1.0, 1000.0))
 def test_cv_does_not_depend_on_the_unit(found: list[float], factor: float) -> None:
     one, other = summarise(found), summarise([value * factor for value in found])
@@ -32,6 +34,7 @@ def test_cv_does_not_depend_on_the_unit(found: list[float], factor: float) -> No
     assert one.cv == pytest.approx(other.cv, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(values, st.floats(0, 1))
 def test_percentile_is_between_and_rises(found: list[float], share: float) -> None:
     here = percentile(found, share)

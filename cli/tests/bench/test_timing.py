@@ -17,7 +17,9 @@ def measured(
 ) -> tuple[dict[str, Any], list[Any]]:
     out = tmp_path_factory.mktemp("out")
     server = shared_stub(ttft=0.6, gap=0.05, sizes=SIZES)
-    done = server.bench("chat", "--warmups", 1, "--repeats", 1, "--out", out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qwen3090.bench.counters.LATE_SECONDS", 3.0)  # as in conftest.py
+        done = server.bench("chat", "--warmups", 1, "--repeats", 1, "--out", out)
     assert done.exit_code == 0, done.output
     return json.loads((out / "bench.json").read_text()), server.sent()
 
