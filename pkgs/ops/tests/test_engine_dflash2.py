@@ -45,7 +45,7 @@ def results(
     interpreted = [
         case("int4", **dflash("drafter")),
         case("bf16", **dflash("drafter-bf16")),
-        case("mtp", method="mtp", num_speculative_tokens=3),
+        case("mtp", method="mtp", num_speculative_tokens=3, use_local_argmax_reduction=True),
         case("sampled dflash2", **dflash("drafter"), **sampled),
         case("sampled mtp", method="mtp", num_speculative_tokens=3, **sampled),
     ]
