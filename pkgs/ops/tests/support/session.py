@@ -41,17 +41,22 @@ def counters(llm):
 
 
 def answer(llm, request):
-    """Return the new token ids of each prompt, and the log probability of each if asked for."""
+    """Return tokens (the new ids of each prompt), why each ended, and logprobs if asked for."""
     from vllm import SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
 
     prompts = [{"prompt_token_ids": ids} for ids in request["prompts"]]
-    params = SamplingParams(ignore_eos=True, detokenize=False, **request["params"])
+    wanted = {"ignore_eos": True, "detokenize": False, **request["params"]}
+    if schema := request.get("json"):
+        wanted["structured_outputs"] = StructuredOutputsParams(json=schema)
+    params = SamplingParams(**wanted)
     completions = [o.outputs[0] for o in llm.generate(prompts, params, use_tqdm=False)]
-    tokens = [list(c.token_ids) for c in completions]
-    if params.logprobs is None:
-        return {"tokens": tokens}
-    pairs = [zip(c.token_ids, c.logprobs, strict=True) for c in completions]
-    return {"tokens": tokens, "logprobs": [[row[t].logprob for t, row in p] for p in pairs]}
+    found = {"tokens": [list(c.token_ids) for c in completions]}
+    found["ended"] = [c.finish_reason for c in completions]
+    if params.logprobs is not None:
+        pairs = [zip(c.token_ids, c.logprobs, strict=True) for c in completions]
+        found["logprobs"] = [[row[t].logprob for t, row in p] for p in pairs]
+    return found
 
 
 def run(case):
