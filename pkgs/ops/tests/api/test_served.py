@@ -3,109 +3,16 @@
 import http.client
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .fake import KEY, OTHER
+from .served import CHAT, MODEL, Client, events
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-MODEL = "served-here"
-CHAT = "/v1/chat/completions"
 WORD = "xylophone"
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {
-                "type": "object",
-                "properties": {"days": {"type": "integer"}, "city": {"enum": ["Bern", "Rome"]}},
-                "required": ["days", "city"],
-            },
-        },
-    }
-    for name in ("weather", "forecast")
-]
-
-
-class Client:
-    """Speaks HTTP with the server, by hand where it matters."""
-
-    def __init__(self, port: int, log: Path) -> None:
-        self.port, self.log = port, log
-
-    def open(
-        self, method: str, path: str, body: Any = None, key: str | None = KEY, **headers: str
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        """Send a request and return the connection and the response, whose body is unread."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body)
-        sent = {"Content-Type": "application/json"} if data is not None else {}
-        if key is not None:
-            sent["Authorization"] = f"Bearer {key}"
-        connection.request(method, path, data, sent | headers)
-        return connection, connection.getresponse()
-
-    def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, bytes]:
-        """Send a request and return status and body."""
-        connection, response = self.open(method, path, body, **more)
-        try:
-            return response.status, response.read()
-        finally:
-            connection.close()
-
-    def chat(self, **body: Any) -> dict[str, Any]:
-        """Have a chat completion and return it."""
-        messages = [{"role": "user", "content": "hello"}]
-        status, text = self.ask("POST", CHAT, {"model": MODEL, "messages": messages, **body})
-        assert status == 200, text
-        found: dict[str, Any] = json.loads(text)
-        return found
-
-    def line(self, request_id: str) -> str:
-        """Wait for the line of a request in the log, and return it."""
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            if found := re.search(rf"request {re.escape(request_id)} .*", self.log.read_text()):
-                return found[0]
-            time.sleep(0.1)
-        raise AssertionError(f"no line of {request_id}:\n{self.log.read_text()[-3000:]}")
-
-
-def events(lines: Any) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of a stream's events."""
-    for line in lines:
-        if line.startswith(b"data: {"):
-            yield json.loads(line[6:])
-
-
-@pytest.fixture(scope="module")
-def client(
-    demo: Path, prepare: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Client]:
-    pytest.importorskip("vllm")
-    server = pytest.importorskip("qwen3090.demo.server")
-    folder = tmp_path_factory.mktemp("served")
-    keys = folder / "keys"
-    keys.write_text(f"# two\n{KEY}\n\n{OTHER}\n")
-    keys.chmod(0o600)
-    port = server.free_port()
-    model = prepare(demo / "base", draft_vocab=demo / "overlay" / "mtp_draft_vocab_ids.pt")
-    argv = server.command(model, port, keys)
-    for setting in (
-        f"served_name={MODEL}",
-        "keep_alive_interval=0.05",
-        "max_body_bytes=65536",
-        "max_json_depth=20",
-    ):
-        argv += ["--set", setting]
-    with server.running(argv, port, KEY, folder / "log"):
-        yield Client(port, folder / "log")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +77,7 @@ def test_a_stop_string_is_counted_to_the_end(client: Client) -> None:
 
 
 def test_several_answers_of_one_request(client: Client) -> None:
-    found = client.chat(max_tokens=8, n=3, ignore_eos=True)
+    found = client.chat(max_tokens=8, n=3, temperature=0.8, ignore_eos=True)
     line = client.line(found["id"])
     assert f" prompt={found['usage']['prompt_tokens']} " in line
     assert " output=24 " in line
@@ -207,58 +114,6 @@ def test_comments_while_a_prompt_is_read(client: Client) -> None:
     assert comments[0] < data[0]
     assert lines[data[-1]] == b"data: [DONE]\n"
     assert all(lines[number + 1] == b"\n" for number in comments + data)
-
-
-CHOICES = ["required", {"type": "function", "function": {"name": "forecast"}}]
-
-
-@pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("thinks", [True, False])
-def test_a_demanded_call_is_made(client: Client, choice: Any, thinks: bool) -> None:
-    """Stock vLLM 0.28.0 ignores the demand: the model answers what it would have answered."""
-    found = client.chat(
-        max_tokens=400,
-        tools=TOOLS,
-        tool_choice=choice,
-        chat_template_kwargs={"enable_thinking": thinks},
-    )
-    message = found["choices"][0]["message"]
-    call = message["tool_calls"][0]["function"]
-    names = ["weather", "forecast"] if choice == "required" else ["forecast"]
-    assert call["name"] in names
-    arguments = json.loads(call["arguments"])
-    assert isinstance(arguments["days"], int)
-    assert arguments["city"] in ("Bern", "Rome")
-    assert not (message["content"] or "").strip()
-    assert bool(message["reasoning"]) == thinks
-
-
-def test_a_demanded_call_in_a_stream(client: Client) -> None:
-    body = {
-        "model": MODEL,
-        "messages": [{"role": "user", "content": "hello"}],
-        "max_tokens": 400,
-        "tools": TOOLS,
-        "tool_choice": "required",
-        "stream": True,
-    }
-    _, response = client.open("POST", CHAT, body)
-    parts = [
-        call["function"]
-        for event in events(response)
-        for choice in event["choices"]
-        for call in choice["delta"].get("tool_calls") or []
-        if call["index"] == 0
-    ]
-    assert "".join(part.get("name") or "" for part in parts) in ("weather", "forecast")
-    arguments = json.loads("".join(part.get("arguments") or "" for part in parts))
-    assert set(arguments) == {"days", "city"}
-
-
-def test_free_calls_stay_free(client: Client) -> None:
-    """The demo's model calls a function that is not among the tools: nothing holds it back."""
-    found = client.chat(max_tokens=100, tools=TOOLS, tool_choice="auto")
-    assert found["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "get_weather"
 
 
 def error(client: Client, path: str = CHAT, **body: Any) -> tuple[int, str]:
