@@ -42,6 +42,7 @@ def counters(llm):
 
 def answer(llm, request):
     """Return tokens (the new ids of each prompt), why each ended, and logprobs if asked for."""
+    from greedy import table
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
@@ -56,6 +57,7 @@ def answer(llm, request):
     if params.logprobs is not None:
         pairs = [zip(c.token_ids, c.logprobs, strict=True) for c in completions]
         found["logprobs"] = [[row[t].logprob for t, row in p] for p in pairs]
+        found["rows"] = [table(c.logprobs) for c in completions]
     return found
 
 
