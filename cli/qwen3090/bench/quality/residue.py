@@ -109,7 +109,7 @@ def _cases(target: Target, count: int, length: int) -> list[_Case]:
     wanted = 0
     for number in range(count):
         for step in range(SEARCH):
-            case = _case(target, target.detokenize(ids[: cut + step]), run + number)
+            case = _case(target, target.detokenize(ids[: cut + step]), run + number * SEARCH + step)
             if case.length == wanted or not wanted:
                 cases.append(case)
                 cut += step
