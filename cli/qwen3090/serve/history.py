@@ -116,12 +116,13 @@ def said(mark: str) -> list[str]:
 
 def _write(path: Path, failure: Failure) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
+    file = tempfile.NamedTemporaryFile(  # noqa: SIM115 - closed below, also when the disk is full
         "w", encoding="utf-8", dir=path.parent, prefix=f".{NAME}.", delete=False
-    ) as file:
-        json.dump(asdict(failure), file, indent=1)
-        file.write("\n")
+    )
     try:
+        with file:
+            json.dump(asdict(failure), file, indent=1)
+            file.write("\n")
         os.replace(file.name, path)  # noqa: PTH105 - as one: a reader sees the old or the new
     except OSError:
         Path(file.name).unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +99,24 @@ def test_a_directory_that_cannot_be_written_remembers_nothing(state: Path) -> No
     state.write_text("a file in the way")
     fail()
     assert history.last() is None
+
+
+def test_a_full_disk_keeps_the_last_note_and_gets_no_other_file(
+    state: Path,
+) -> None:
+    fail()
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # each write fails, as on a full disk
+    try:
+        fail()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert [path.name for path in state.iterdir()] == [history.NAME]
+    assert count() == 1
+    fail()
+    assert count() == 2
 
 
 def test_every_failure_has_a_next_step() -> None:
