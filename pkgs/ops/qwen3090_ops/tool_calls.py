@@ -16,8 +16,9 @@ from vllm.tool_parsers import structural_tag_registry as registry
 from xgrammar import get_model_structural_tag
 
 MODEL = "qwen_3_coder"  # xgrammar's name of the format
-# Blanks in a row between the parts of a call: without a limit a model can go on with them for ever.
-BLANKS = 2
+# Blanks in a row between the parts of a call, enough for indented JSON: without a limit a model can
+# go on with them for ever.
+BLANKS = 16
 # What the model writes between its thoughts and a call; a grammar without it makes it stumble.
 BREAK = "\n\n"
 
