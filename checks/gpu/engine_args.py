@@ -68,7 +68,7 @@ def engine_args(options: list[str]) -> Json:
 
     model, *rest = options
     parsed = make_arg_parser(FlexibleArgumentParser()).parse_args(["--model", model, *rest])
-    given, default = EngineArgs.from_cli_args(parsed), EngineArgs()
+    given, default = EngineArgs.from_cli_args(parsed), EngineArgs(model=model)
     names = [field.name for field in dataclasses.fields(EngineArgs)]
     args = {name: getattr(given, name) for name in names}
     args = {name: value for name, value in args.items() if value != getattr(default, name)}
