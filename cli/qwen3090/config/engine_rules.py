@@ -24,6 +24,7 @@ OWNED_FLAGS = {
     "--attention-backend": "attention_backend",
     "--enable-prefix-caching": "prefix_cache",
     "--mamba-cache-mode": "prefix_cache",
+    "--enable-prompt-tokens-details": "prefix_cache",
     "--async-scheduling": "async_scheduling",
     "--compilation-config": "graph_sizes",
     "--enforce-eager": "eager",

@@ -151,6 +151,8 @@ def _api_flags(c: ServeConfig) -> Iterable[str]:
         yield from ("--reasoning-parser", PARSER)
     if c.tools:
         yield from ("--enable-auto-tool-choice", "--tool-call-parser", PARSER)
+    if c.prefix_cache:
+        yield "--enable-prompt-tokens-details"  # tells clients how much came from the cache
     if c.temperature is not None:
         yield from ("--override-generation-config", _json({"temperature": c.temperature}))
     yield from ("--disable-access-log-for-endpoints", "/health")

@@ -69,6 +69,7 @@ def test_a_shared_beginning_is_computed_once(reads: Served) -> None:
     for answer in answers:
         numbers = reads.logged(answer.id)
         assert numbers["prompt"] == answer.usage.prompt_tokens
+        assert numbers["cached"] == answer.usage.prompt_tokens_details.cached_tokens
         assert numbers["prompt"] - 256 <= numbers["cached"] < numbers["prompt"]
     assert right(answers) >= len(WORDS) - 1
 

@@ -33,6 +33,7 @@ env \
   --reasoning-parser qwen3090 \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3090 \
+  --enable-prompt-tokens-details \
   --disable-access-log-for-endpoints /health \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
