@@ -39,7 +39,7 @@ OWNED_FLAGS = {
     "--scheduler-cls": "stall_timeout",
     "--api-server-count": "engine.command",
     "--worker-extension-cls": "engine.command",
-    "--disable-access-log-for-endpoints": "health_interval",
+    "--disable-uvicorn-access-log": "request_log",
 }
 # Flags of ours that a user may give as well, each time adding one.
 SHARED_FLAGS = frozenset({"--middleware"})

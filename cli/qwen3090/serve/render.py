@@ -155,7 +155,8 @@ def _api_flags(c: ServeConfig) -> Iterable[str]:
         yield "--enable-prompt-tokens-details"  # tells clients how much came from the cache
     if c.temperature is not None:
         yield from ("--override-generation-config", _json({"temperature": c.temperature}))
-    yield from ("--disable-access-log-for-endpoints", "/health")
+    # It would write a line for each request that is denied; qwen3090_ops.api has a log of its own.
+    yield "--disable-uvicorn-access-log"
     # Our own parts (qwen3090_ops): progress for the watchdog, and 503 while the server stops.
     yield from ("--scheduler-cls", SCHEDULERS[c.async_scheduling])
     yield from ("--middleware", DRAIN)

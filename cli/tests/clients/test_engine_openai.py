@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import time
 from typing import Any
 
 import jsonschema
@@ -175,3 +177,15 @@ def test_errors_have_their_class_and_say_the_numbers(served: Served) -> None:
         ask(model=NAME, messages=long)
     with pytest.raises(openai.BadRequestError, match="temperature"):
         ask(model=NAME, messages=messages, temperature=-1)
+
+
+def test_denied_requests_do_not_fill_the_log(served: Served) -> None:
+    """One line in ten seconds, and no word that the client chose."""
+    client, before = served.openai("wrong-key-of-16-characters"), len(served.log.read_text())
+    for _ in range(30):
+        with pytest.raises(openai.AuthenticationError):
+            client.get("/chosen-by-the-client", cast_to=object)
+    time.sleep(0.3)
+    added = served.log.read_text()[before:]
+    assert len(re.findall("denied|401|Unauthorized", added)) <= 1
+    assert "chosen-by-the-client" not in added

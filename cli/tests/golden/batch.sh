@@ -31,7 +31,7 @@ env \
   --reasoning-parser qwen3090 \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3090 \
-  --disable-access-log-for-endpoints /health \
+  --disable-uvicorn-access-log \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \

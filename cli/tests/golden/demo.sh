@@ -31,7 +31,7 @@ env \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3090 \
   --override-generation-config '{"temperature":0.0}' \
-  --disable-access-log-for-endpoints /health \
+  --disable-uvicorn-access-log \
   --scheduler-cls qwen3090_ops.scheduler.ProgressScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \

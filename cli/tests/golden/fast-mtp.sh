@@ -34,7 +34,7 @@ env \
   --enable-auto-tool-choice \
   --tool-call-parser qwen3090 \
   --enable-prompt-tokens-details \
-  --disable-access-log-for-endpoints /health \
+  --disable-uvicorn-access-log \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \
