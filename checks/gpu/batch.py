@@ -9,12 +9,14 @@ MODEL is a checkpoint, or a directory with a config.json alone (dummy weights). 
 same attention backend (--backend; the one the test machine has) and KV format. Stock keeps vLLM's
 defaults (fp32 state as the model's config asks, the runner it picks) and a pool of what 24 GB
 leave beside its weights; prefix caching is off on both sides, which spares stock half its states.
+With PEERS and RUN in the environment each side waits until all have booted, as bench.py does.
 Options: --requests 64 --prompt 128 --output 512 --repeat 2 --backend TRITON_ATTN --out FILE.json.
 Prints requests resident, tokens a second in total and of the full steps, the pool and the memory
 reserved. Exit status 1: more than 23.6 GiB, or in `compare` less than 1.6 times stock.
 """
 
 import argparse
+import fcntl
 import itertools
 import json
 import os
@@ -160,6 +162,17 @@ def measure(engine: Any, given: argparse.Namespace, output: int) -> Json:
 def run(given: argparse.Namespace) -> int:
     started = time.time()
     llm = boot(given)
+    import bench
+
+    bench.NAME = given.side
+    bench.wait_for_peers()
+    with (bench.RUN / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return report(llm, given, started)
+
+
+def report(llm: Any, given: argparse.Namespace, started: float) -> int:
+    """Measure a booted engine, print and write what was found."""
     import torch
 
     engine = llm.llm_engine

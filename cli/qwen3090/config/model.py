@@ -145,6 +145,11 @@ class ServeConfig(BaseModel):
         description="Kernel that finds dflash2's candidates. flashinfer is built with a CUDA "
         "compiler at the first start, torch and triton (ours) need none.",
     )
+    split_attention: Bool = Field(
+        True,
+        description="Read the cache in parts side by side when drafts are verified (FLASH_ATTN); "
+        "false leaves it to FlashAttention, which reads a long request in one go.",
+    )
     # Engine
     runner: Literal["v1", "v2"] = Field("v2", description="vLLM's model runner.")
     device: Literal["cuda", "cpu"] = Field("cuda", description="Where the engine runs.")

@@ -94,9 +94,26 @@ def test_exact_graph_sizes() -> None:
 @pytest.mark.parametrize(
     ("profile", "sets", "expected"),
     [
-        ("fast-mtp", "mtp_draft_vocab=0", {"mtp_draft_vocab": False, "draft_truncation": True}),
-        ("fast", "draft_truncation=0", {"candidate_topk": "flashinfer", "draft_truncation": False}),
-        ("fast", "draft_sampling=greedy", {"candidate_topk": "flashinfer"}),
+        (
+            "fast-mtp",
+            "mtp_draft_vocab=0",
+            {"mtp_draft_vocab": False, "draft_truncation": True, "split_attention": True},
+        ),
+        (
+            "fast",
+            "draft_truncation=0",
+            {"candidate_topk": "flashinfer", "draft_truncation": False, "split_attention": True},
+        ),
+        (
+            "fast",
+            "draft_sampling=greedy",
+            {"candidate_topk": "flashinfer", "split_attention": True},
+        ),
+        (
+            "fast-mtp",
+            "split_attention=0",
+            {"mtp_draft_vocab": True, "draft_truncation": True, "split_attention": False},
+        ),
         ("long", "candidate_topk=torch", {"candidate_topk": "torch", "draft_truncation": True}),
     ],
 )

@@ -7,11 +7,12 @@ only uses vLLM's registration functions; what needs other changes is a patch.
 from qwen3090_ops.version import require_vllm
 
 PARSER = "qwen3090"  # the name of our parsers of reasoning and of tool calls
+FLASH_ATTENTION = "qwen3090_ops.attention.backend.SplitFlashAttentionBackend"
 _registered = False
 
 
 def register() -> None:
-    """Register the parsers, and the CPU linear kernel on a CPU; later calls do nothing.
+    """Register parsers, FLASH_ATTN and, on a CPU, its linear kernel; later calls do nothing.
 
     Raises:
         RuntimeError: vLLM is not the version this package was written for.
@@ -23,7 +24,9 @@ def register() -> None:
     from vllm.platforms import current_platform
     from vllm.reasoning import ReasoningParserManager
     from vllm.tool_parsers import ToolParserManager
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
+    register_backend(AttentionBackendEnum.FLASH_ATTN, FLASH_ATTENTION)
     module = "qwen3090_ops.tool_calls"
     ReasoningParserManager.register_lazy_module(PARSER, module, "ReasoningParser")
     ToolParserManager.register_lazy_module(PARSER, module, "ToolParser")

@@ -15,7 +15,6 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from qwen3090_ops.account import Account, Seen
 from qwen3090_ops.progress import ENGINE, Record, runtime_dir
 
-
 # vLLM's calls that are passed through; without one of them steps would go untold.
 EVENTS = ("add_request", "finish_requests", "schedule", "update_from_output")
 

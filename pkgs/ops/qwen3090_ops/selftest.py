@@ -135,6 +135,16 @@ def _parsers() -> tuple[bool, str]:
     return found is DemandingParser, f"tool and reasoning parser {PARSER}: {name}"
 
 
+def _split_attention() -> tuple[bool, str]:
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum
+
+    from qwen3090_ops import plugin
+
+    plugin.register()
+    path = AttentionBackendEnum.FLASH_ATTN.get_path()
+    return path == plugin.FLASH_ATTENTION, f"FLASH_ATTN: {path}"
+
+
 _HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "vllm-version": _vllm_version,
     "entry-point": _entry_point,
@@ -145,6 +155,7 @@ _HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "parsers": _parsers,
     "progress": _progress,
     "int8-activations": _int8_activations,
+    "split-attention": _split_attention,
     "small-top-k": sampling.small_top_k,
     "draft-truncation": sampling.draft_truncation,
     "selector-truncation": sampling.selector_truncation,

@@ -1,0 +1,68 @@
+"""How the attention kernels are launched, for the check of what they need on sm_86."""
+
+from typing import Any
+
+from qwen3090_ops.attention.split import shape_of
+from qwen3090_ops.kernels import Example
+
+_MODULE = "qwen3090_ops.attention.kernels"
+_HEADS, _KV_HEADS, _DIM, _PAGE = 24, 4, 256, 448
+_GROUP = _HEADS // _KV_HEADS
+
+
+def _split(tokens: int) -> Example:
+    shape = shape_of(tokens, _GROUP)
+    places = [f"stride_{part}_{step}" for part in "kv" for step in ("block", "token", "head")]
+    strides = ["stride_q_token", "stride_q_head", *places]
+    pointers = dict.fromkeys("qkv", "*bf16") | {
+        "table": "*i32",
+        "lengths": "*i32",
+        "starts": "*i32",
+        "partial": "*fp32",
+        "weights": "*fp32",
+    }
+    constants: dict[str, Any] = {
+        "HEADS": _HEADS,
+        "GROUP": _GROUP,
+        "DIM": _DIM,
+        "PAGE": _PAGE,
+        "ROWS": shape.rows,
+        "QUERIES": shape.rows // _GROUP,
+        "TOKENS": tokens,
+        "TILE": shape.tile,
+        "TILES": -(-tokens // (shape.rows // _GROUP)),
+        "SEGMENTS": 64,
+    }
+    return Example(
+        f"verify attention, {tokens} tokens",
+        f"{_MODULE}:split_kernel",
+        {
+            **pointers,
+            "scale": "fp32",
+            **dict.fromkeys(strides, "i64"),
+            "stride_table": "i64",
+        },
+        constants,
+        aligned=(*pointers, *strides),
+        warps=shape.warps,
+        stages=shape.stages,
+    )
+
+
+EXAMPLES = [
+    *(_split(tokens) for tokens in (2, 5, 8, 16, 21, 64)),
+    Example(
+        "verify attention, merge",
+        f"{_MODULE}:merge_kernel",
+        {
+            "partial": "*fp32",
+            "weights": "*fp32",
+            "lengths": "*i32",
+            "starts": "*i32",
+            "out": "*bf16",
+            "stride_out_token": "i32",
+            "stride_out_head": "i32",
+        },
+        {"HEADS": _HEADS, "DIM": _DIM, "TOKENS": 8, "TILE": 32, "SEGMENTS": 64, "CHUNK": 16},
+    ),
+]
