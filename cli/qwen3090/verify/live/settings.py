@@ -106,7 +106,7 @@ def sampling(check: str, promise: Promise, report: Report) -> Finding:
         return Finding(check, Status.SKIP, "nothing is drafted")
     expected: dict[str, Any] = {"sampling": c.draft_sampling, "rejection": c.rejection_sampling}
     if c.speculation == "dflash2" and c.device == "cuda":
-        expected["selector"] = "flashinfer"
+        expected["selector"] = c.candidate_topk
     wrong = different(expected, found)
     return finding(check, wrong, ", ".join(f"{key} {value}" for key, value in expected.items()))
 

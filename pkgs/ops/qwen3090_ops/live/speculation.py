@@ -25,7 +25,7 @@ def speculation(worker: Any) -> dict[str, Any]:
         "sampling": _sampling(runner, drafts),
         "rejection": _rejection(runner),
         "draft_vocabulary": getattr(vocabulary, "size", None),
-        "selector": _selector() if hasattr(model, "candidate_selector") else _of_inner(model),
+        "selector": selector(model),
     }
 
 
@@ -42,13 +42,21 @@ def _rejection(runner: Any) -> str:
     return "block" if getattr(sampler, "use_block_verification", False) else "standard"
 
 
-def _of_inner(model: Any) -> str | None:
-    inner = getattr(model, "model", None)
-    return _selector() if hasattr(inner, "candidate_selector") else None
+def selector(model: Any) -> str | None:
+    """Return whose top-k picks DFlash2's candidates, None for a drafter without candidates.
 
-
-def _selector() -> str:
-    """Return whose top-k picks DFlash2's candidates; torch's takes twice as long."""
+    The processor that does it (qwen3_dflash2.py:276) holds what was asked for (patch 0229);
+    without that, vLLM takes FlashInfer's kernel or, on a CPU, torch's.
+    """
     from vllm.model_executor.layers import logits_processor
 
+    for owner in (model, getattr(model, "model", None)):
+        processor = getattr(owner, "candidate_logits_processor", None)
+        if processor is not None:
+            break
+    else:
+        return None
+    asked = getattr(processor, "topk", None)
+    if asked is not None:
+        return str(asked.__name__).removesuffix("_topk")
     return "torch" if logits_processor._flashinfer_topk() is None else "flashinfer"
