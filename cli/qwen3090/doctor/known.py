@@ -13,23 +13,37 @@ COMMON = {"root", "nobody", "user", "admin", "qwen3090", "ubuntu", "debian", "ni
 COMMON |= {"localhost", "public", "default", "all users", "default user", "home", "linux"}
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.I)
 _LEAST_SECRET, _FIRST_UID = 6, 1000
+# Homes that tell nothing of anybody.
+_NO_HOMES = {"/", "/root", "/var/empty", "/nonexistent", "/proc", "/dev/null"}
 
 
 def redactor(context: Context) -> Redactor:
     """Return a redactor that knows this machine and these settings."""
     names = dict.fromkeys(_hosts(context), "host") | dict.fromkeys(_users(context), "user")
     known = {name: label for name, label in names.items() if name.lower() not in COMMON}
-    return Redactor(_secrets(context), known)
+    return Redactor(_secrets(context), known, _homes(context))
+
+
+def _accounts(context: Context) -> list[list[str]]:
+    """Return the seven fields of each person's line in /etc/passwd."""
+    lines = (context.machine.text("/etc/passwd") or "").splitlines()
+    rows = [fields for line in lines if len(fields := line.split(":")) == 7]
+    return [row for row in rows if row[2].isdigit() and int(row[2]) >= _FIRST_UID]
+
+
+def _homes(context: Context) -> set[str]:
+    """Return every home directory, also one that is not below /home (what is, has a shape)."""
+    found = {context.machine.environ.get("HOME") or "/"}
+    found |= {row[5] for row in _accounts(context)}
+    return {str(Path(home)) for home in found if home.startswith("/")} - _NO_HOMES
 
 
 def _users(context: Context) -> set[str]:
     machine, environ = context.machine, context.machine.environ
     found = {environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER", "USERNAME")}
     found.add(Path(environ.get("HOME") or "/").name)
-    for line in (machine.text("/etc/passwd") or "").splitlines():
-        fields = line.split(":")
-        if len(fields) == 7 and fields[2].isdigit() and int(fields[2]) >= _FIRST_UID:
-            found |= {fields[0], fields[4].partition(",")[0]}
+    for row in _accounts(context):
+        found |= {row[0], row[4].partition(",")[0]}
     found |= set(machine.names("/mnt/c/Users")) if context.wsl else set()
     return {name for name in found if len(name) > 1}
 

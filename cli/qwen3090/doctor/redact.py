@@ -69,16 +69,25 @@ class Redactor:
     Args:
         secrets: texts that are taken out wherever they stand, as keys are.
         names: label by text that is taken out where it stands as a word of its own.
+        homes: directories of users, wherever they are; each becomes ``~``.
     """
 
-    def __init__(self, secrets: Iterable[str] = (), names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        secrets: Iterable[str] = (),
+        names: Mapping[str, str] | None = None,
+        homes: Iterable[str] = (),
+    ) -> None:
         self._secrets = sorted({text for text in secrets if text}, key=len, reverse=True)
+        self._homes = sorted(homes, key=len, reverse=True)
         self._names = sorted((names or {}).items(), key=lambda item: -len(item[0]))
 
     def __call__(self, text: str) -> str:
         """Return the text without what must not leave the machine."""
         for secret in self._secrets:
             text = text.replace(secret, "<key>")
+        for home in self._homes:
+            text = re.sub(rf"(?<![\w/.]){re.escape(home)}(?![\w-])", "~", text)
         for pattern, replacement in SHAPES:
             text = pattern.sub(replacement, text)
         for name, label in self._names:

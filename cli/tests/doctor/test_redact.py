@@ -127,6 +127,18 @@ def test_what_the_machine_knows_does_not_leave(
         assert secret not in shown
 
 
+@pytest.mark.parametrize("where", ["HOME", "passwd"])
+def test_a_home_elsewhere_does_not_leave(machine: Fake, where: str) -> None:
+    if where == "HOME":
+        machine.environ = {**machine.environ, "HOME": "/srv/people/x/h/"}
+    else:
+        machine.write("/etc/passwd", "ada:x:1001:1001:Ada:/srv/people/x/h:/bin/sh\n")
+    found = Finding("x", Status.FAIL, "/srv/people/x/h: full, /srv/people/x/h/models, not /a/srv")
+    shown = report(Context(machine), [found])
+    assert "people" not in shown
+    assert "~: full, ~/models, not /a/srv" in shown
+
+
 def test_the_key_in_the_settings_file_does_not_leave(machine: Fake) -> None:
     path = machine.real / "key"
     path.write_text("correct-horse-battery\n")
