@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qwen3090.errors import UserError
+from qwen3090.serve import exit_codes
+
 VARIABLE = "QWEN3090_RUNTIME_DIR"
 ENGINE = "engine.json"
 SERVER = "server.json"
@@ -69,13 +72,26 @@ class Runtime:
     It is made in $RUNTIME_DIRECTORY (systemd), else $XDG_RUNTIME_DIR, else the temporary directory.
 
     Raises:
-        OSError: it cannot be made.
+        UserError: it cannot be made, or its disk has no room for what is told: the engine would
+            end because of that, much later.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         given = environ.get("RUNTIME_DIRECTORY", "").split(":")[0] or environ.get("XDG_RUNTIME_DIR")
-        usable = given if given and os.access(given, os.W_OK | os.X_OK) else None
-        self.path = Path(tempfile.mkdtemp(prefix="qwen3090-", dir=usable))
+        usable = given if given and os.access(given, os.W_OK | os.X_OK) else tempfile.gettempdir()
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix="qwen3090-", dir=usable))
+            try:
+                _probe(self.path / "room")
+            except OSError:
+                self.close()
+                raise
+        except OSError as error:
+            raise UserError(
+                f"{usable}: no place for what the engine tells of itself: {error.strerror}",
+                f"df {usable}, or name another directory as XDG_RUNTIME_DIR",
+                exit_code=exit_codes.ENGINE_DID_NOT_START,
+            ) from error
 
     @property
     def environment(self) -> dict[str, str]:
@@ -107,6 +123,12 @@ class Runtime:
     def close(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _probe(path: Path) -> None:
+    """Write and remove as much as the records take; OSError without room for it."""
+    path.write_bytes(bytes(2 * LENGTH))
+    path.unlink()
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -76,7 +76,8 @@ class Supervisor:
         """Start, serve, stop.
 
         Raises:
-            OSError: the runtime directory cannot be made, or the guard not started.
+            UserError: the runtime directory cannot be made or written.
+            OSError: the guard cannot be started.
         """
         previous = {number: signal.signal(number, self._on_signal) for number in STOP_SIGNALS}
         self._notify.send(STATUS="starting the engine")

@@ -1,11 +1,14 @@
 """The runtime directory: where it is made, and reading records that are being written."""
 
 import json
+import resource
+import signal
 import threading
 from pathlib import Path
 
 import pytest
-from qwen3090.serve import runtime
+from qwen3090.errors import UserError
+from qwen3090.serve import exit_codes, runtime
 from qwen3090.serve.runtime import Runtime
 
 from .test_watch import IDLE
@@ -29,6 +32,20 @@ def test_a_directory_that_is_not_there_is_not_used(tmp_path: Path) -> None:
     found = Runtime({"XDG_RUNTIME_DIR": str(tmp_path / "absent")})
     assert found.path.is_dir()
     found.close()
+
+
+def test_a_disk_without_room_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (runtime.LENGTH, hard))  # as on a full disk
+    try:
+        with pytest.raises(UserError, match=f"{tmp_path}: no place.*: File too large") as caught:
+            Runtime({"RUNTIME_DIRECTORY": str(tmp_path)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert caught.value.exit_code == exit_codes.ENGINE_DID_NOT_START
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_told_yet(tmp_path: Path) -> None:
