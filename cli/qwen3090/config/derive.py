@@ -10,6 +10,7 @@ from typing import Any
 from qwen3090 import state
 from qwen3090.config.sources import Given, Layer
 from qwen3090.plan.graphs import graph_bytes
+from qwen3090.wsl import on_wsl
 
 DRAFT_TOKENS = {"dflash2": 7, "mtp": 3, "none": 0}
 BACKENDS = {"bf16": "FLASH_ATTN", "fp8": "FLASHINFER", "int8": "TRITON_ATTN", "int4": "TRITON_ATTN"}
@@ -60,6 +61,8 @@ def fill(values: MutableMapping[str, Any]) -> dict[str, str]:
     if speculation == "dflash2":
         name = values["drafter_kv_format"]
         default("drafter_attention_backend", BACKENDS[name], f"drafter_kv_format = {name}")
+    windows = on_wsl()
+    default("expandable_segments", not windows, "WSL2" if windows else "no WSL2")
     if values["device"] == "cuda" and not values["eager"]:
         size = min(values["seats"] * (values["draft_tokens"] + 1), MAX_GRAPH)
         default("graph_sizes", size, "seats x (draft_tokens + 1)")

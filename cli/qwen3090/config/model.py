@@ -187,8 +187,8 @@ class ServeConfig(BaseModel):
     )
     eager: Bool = Field(False, description="No CUDA graphs and no compilation.")
     language_model_only: Bool = Field(True, description="Leave the vision tower out (2.7 GB).")
-    expandable_segments: Bool = Field(
-        True, description="PyTorch's growing allocator segments; off on WSL2."
+    expandable_segments: Annotated[Bool | None, Optional] = Field(
+        None, description="PyTorch's growing allocator segments. Unset: true, on WSL2 false."
     )
     # API
     tools: Bool = Field(

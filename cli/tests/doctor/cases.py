@@ -197,7 +197,7 @@ CASES: dict[str, Case] = {
         lambda m: m.write("/proc/sys/kernel/osrelease", "4.19.104-microsoft-standard\n")
     ),
     "wsl.driver": on_wsl(lambda m: m.write("/usr/lib/x86_64-linux-gnu/libcuda.so.1")),
-    "wsl.segments": on_wsl(lambda m: None),
+    "wsl.segments": on_wsl(lambda m: Asked(sets=["expandable_segments=true"])),
     "wsl.network": on_wsl(asked("host=0.0.0.0", KEY)),
     "disk.full": free("/state", 10 * 10**9),
     "disk.denied": denied("/state"),
