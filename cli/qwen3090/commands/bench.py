@@ -9,6 +9,7 @@ import click
 
 from qwen3090.bench.problems import FAIL, PASS, InvalidRun, help_text
 from qwen3090.bench.suites import SUITES
+from qwen3090.commands.address import ADDRESS
 from qwen3090.errors import UserError
 
 _file = click.Path(dir_okay=False, path_type=Path)
@@ -45,7 +46,9 @@ def _server_options(command: Any) -> Any:
     """Add the options that say which server is meant."""
     for option in (
         click.option("--key-file", type=_file, help="File with the server's bearer key."),
-        click.option("--url", help="The server's address. Default: as the settings say."),
+        click.option(
+            "--url", type=ADDRESS, help="The server's address. Default: as the settings say."
+        ),
         click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="As for serve."),
         click.option("--config", "config_file", type=_file, help="Settings file, as for serve."),
         click.option("--profile", help="The profile that the server runs. Default: as for serve."),

@@ -2,10 +2,12 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from qwen3090.commands.address import ADDRESS
 from qwen3090.verify import Asked, Finding, Status, as_document, render, summary, verify, worst
 
 _folder = click.Path(path_type=Path, file_okay=False)
@@ -23,7 +25,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
 )
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting, as for serve.")
 @click.option("--live", is_flag=True, help="Also ask the running server what it really uses.")
-@click.option("--url", metavar="URL", default="", help="Its address, if not the settings' own.")
+@click.option("--url", type=ADDRESS, default="", help="Its address, if not the settings' own.")
 @click.option("--quick", is_flag=True, help="Leave out what imports torch or vLLM, and digests.")
 @click.option("--hashes", is_flag=True, help="Read every large file too: packages, checkpoint.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -54,10 +56,10 @@ def cli(
         raise click.UsageError("--quick and --hashes exclude each other")
     asked = Asked(profile, config_file, sets, model, drafter)
     findings: list[Finding] = []
-    for finding in verify(asked, quick=quick, hashes=hashes, live=url if live else None):
-        findings.append(finding)
+    for found in verify(asked, quick=quick, hashes=hashes, live=url if live else None):
+        findings.append(replace(found, next=asked.named(found.next)))
         if not as_json:
-            click.echo(render([finding]))
+            click.echo(render(findings[-1:]))
     if as_json:
         click.echo(json.dumps(as_document(findings, profile), indent=2))
     else:

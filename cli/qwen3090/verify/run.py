@@ -23,6 +23,8 @@ from qwen3090.verify.series import APPLY, check_series
 from qwen3090.verify.settings import Asked, check_settings
 from qwen3090.verify.unit import check_units
 
+UNREADABLE = "the settings cannot be read"
+
 
 def verify(
     asked: Asked | None = None,
@@ -68,7 +70,7 @@ def verify(
 
 def _live(resolved: Resolved | None, url: str) -> Iterator[Finding]:
     if resolved is None:
-        yield Finding("live", Status.SKIP, "the settings cannot be read")
+        yield Finding("live", Status.SKIP, UNREADABLE)
     else:
         yield from check_live(resolved.config, url)
 
@@ -78,7 +80,8 @@ def _checkpoint(
 ) -> Iterator[Finding]:
     model = asked.model or (resolved.config.model if resolved and asked.served else None)
     if model is None:
-        yield Finding("checkpoint", Status.SKIP, "no PROFILE or --model given")
+        reason = UNREADABLE if asked.served and resolved is None else "no PROFILE or --model given"
+        yield Finding("checkpoint", Status.SKIP, reason)
     elif asked.model is None and not model.exists():
         yield _not_there("checkpoint", model, resolved)
     elif quick:
@@ -92,6 +95,7 @@ def _drafter(asked: Asked, resolved: Resolved | None) -> Iterator[Finding]:
     drafter = asked.drafter or (resolved.config.drafter if resolved and used else None)
     if drafter is None:
         reason = "the profile uses none" if asked.served else "no PROFILE or --drafter given"
+        reason = UNREADABLE if asked.served and resolved is None else reason
         yield Finding("drafter", Status.SKIP, reason)
     elif asked.drafter is None and not drafter.exists():
         yield _not_there("drafter", drafter, resolved)

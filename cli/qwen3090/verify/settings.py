@@ -1,5 +1,6 @@
 """Are the settings servable, and is the API key's file as private as ``serve`` demands?"""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,13 @@ class Asked:
     def served(self) -> bool:
         """Whether a server was named, so that its own model and drafter count too."""
         return self.profile is not None or self.config_file is not None or bool(self.sets)
+
+    def named(self, command: str) -> str:
+        """Return a next command with what the user named in the place of ``PROFILE``."""
+        words = [self.profile] if self.profile else []
+        words += ["--config", str(self.config_file)] if self.config_file else []
+        words += [word for pair in self.sets for word in ("--set", pair)]
+        return command.replace(" PROFILE", "".join(f" {shlex.quote(word)}" for word in words))
 
     def resolve(self) -> Resolved:
         """Return the settings.

@@ -46,7 +46,7 @@ def test_a_server_as_promised_passes(config: ServeConfig) -> None:
     [
         ("ill", "health", "503"),
         ("no-guard", "auth", "/metrics with no key: 200, expected 401"),
-        ("refuses", "auth", "/v1/models with the key: 401"),
+        ("refuses", "auth", "refuses the key of these settings"),
         ("other-name", "model", "serves ['other'], not 'demo'"),
         ("no-token", "token", "/v1/completions"),
         ("no-drafts", "tokens-per-step", "no step had a draft"),
@@ -95,8 +95,11 @@ def test_without_a_key_none_may_be_asked_for() -> None:
         seen = {each.check: each for each in check_live(config, url)}
     assert seen["live.auth"].status is Status.PASS
     with serve(report=fast()) as url:
-        seen = {each.check: each for each in check_live(config, url)}
-    assert seen["live.auth"].status is Status.FAIL
+        auth, rest = check_live(config, url)
+    assert (auth.check, auth.status) == ("live.auth", Status.FAIL)
+    assert "wants a key, and none is set" in auth.detail
+    assert "api_key_file" in auth.next
+    assert rest.status is Status.SKIP
 
 
 def test_a_key_that_cannot_be_read_is_named(config: ServeConfig) -> None:

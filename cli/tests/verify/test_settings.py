@@ -110,3 +110,49 @@ def test_unreadable_settings_fail_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert any("'fats'" in text for text in details)
     assert any("'seets'" in text for text in details)
     assert {"checkpoint", "drafter"} <= {item["check"] for item in shown}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["fast"], "qwen3090 plan fast"),
+        ([], "qwen3090 plan"),
+        (["--config", "my file"], "qwen3090 plan --config 'my file'"),
+        (["long", "--set", "a=b c"], "qwen3090 plan long --set 'a=b c'"),
+    ],
+)
+def test_the_next_command_names_what_the_user_named(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], command: str
+) -> None:
+    bad = [Finding("settings.plan", Status.FAIL, "no room", "qwen3090 plan PROFILE")]
+    monkeypatch.setattr("qwen3090.commands.verify.verify", lambda *_, **__: iter(bad))
+    shown = CliRunner().invoke(cli, ["verify", *arguments])
+    assert f"next: {command}\n" in shown.output
+    shown = CliRunner().invoke(cli, ["verify", "--json", *arguments])
+    assert json.loads(shown.output)["findings"][0]["next"] == command
+
+
+def test_unreadable_settings_are_the_reason_for_what_was_left_out(tmp_path: Path) -> None:
+    seen = found(Asked(config_file=tmp_path / "absent"))
+    assert seen["settings"].status is Status.FAIL
+    assert seen["checkpoint"].detail == seen["drafter"].detail == "the settings cannot be read"
+
+
+@pytest.mark.parametrize("url", ["http://h:port", "http://[::1", "h:99999", "ftp://h", "http://"])
+@pytest.mark.parametrize("command", [["verify", "--live"], ["bench", "chat"]])
+def test_a_wrong_address_is_an_error_of_usage(command: list[str], url: str) -> None:
+    shown = CliRunner().invoke(cli, [*command, "--url", url])
+    assert shown.exit_code == 2
+    assert "is not an address such as http://" in shown.output
+
+
+def test_the_apis_base_url_is_an_address_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+
+    def note(*_: object, live: str | None, **__: object) -> list[Finding]:
+        asked.append(live)
+        return []
+
+    monkeypatch.setattr("qwen3090.commands.verify.verify", note)
+    CliRunner().invoke(cli, ["verify", "--live", "--url", "h:18020/v1/"])
+    assert asked == ["http://h:18020"]

@@ -15,6 +15,7 @@ from qwen3090.verify.live.requests import check_requests, finding
 from qwen3090.verify.report import Finding, Status
 
 ROUTE = "/qwen3090/engine"
+KEY = "--set api_key_file=FILE, or --config FILE: the key that the server was started with"
 
 
 def check_live(config: ServeConfig, url: str = "") -> Iterator[Finding]:
@@ -34,6 +35,11 @@ def check_live(config: ServeConfig, url: str = "") -> Iterator[Finding]:
     if health.status != 200:
         yield finding("live.health", f"{client.url}/health: {health}", "")
         yield Finding("live", Status.SKIP, "the other live checks need a server")
+        return
+    if client.get("/v1/models").status == 401:
+        has = "refuses the key of these settings" if client.key else "wants a key, and none is set"
+        yield Finding("live.auth", Status.FAIL, f"/v1/models answers 401: the server {has}", KEY)
+        yield Finding("live", Status.SKIP, "the other live checks need the server's key")
         return
     asked = [
         finding("live.health", "", f"{client.url}/health answers 200"),
