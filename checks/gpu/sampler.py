@@ -16,8 +16,9 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pkgs/ops"))
+from qwen3090_ops.sampling.scanned import Launch, launch_for
 from qwen3090_ops.sampling.top import top
-from qwen3090_ops.sampling.truncate import Launch, launch_for, truncate
+from qwen3090_ops.sampling.truncate import truncate
 from vllm.v1.sample.ops.topk_topp_sampler import apply_top_k_top_p, apply_top_k_top_p_pytorch
 
 VOCAB, DRAFT_VOCAB = 248_320, 40_960

@@ -7,8 +7,7 @@ import triton.language as tl
 
 from qwen3090_ops.sampling.find import find, load_groups
 from qwen3090_ops.sampling.limits import MAX_K
-from qwen3090_ops.sampling.scan import group_maxima_kernel
-from qwen3090_ops.sampling.truncate import launch_for
+from qwen3090_ops.sampling.scanned import scan
 
 
 @triton.jit
@@ -92,41 +91,24 @@ def top(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     columns = scores.new_empty((rows, k), dtype=torch.int64)
     if rows == 0:
         return values, columns
-    by = launch_for(rows)
-    groups = triton.cdiv(vocab, by.group)
-    capacity = MAX_K * by.group
-    maxima = scores.new_empty((rows, groups), dtype=torch.float32)
-    ids = scores.new_empty((rows, groups), dtype=torch.int32)
-    list_values = scores.new_empty((rows, capacity + MAX_K), dtype=torch.float32)
-    list_columns = scores.new_empty(list_values.shape, dtype=torch.int32)
-    stride = scores.stride(0)
-    group_maxima_kernel[(rows, triton.cdiv(groups, by.scan_tile))](
-        scores,
-        stride,
-        maxima,
-        vocab,
-        groups,
-        GROUP=by.group,
-        TILE=by.scan_tile,
-        num_warps=by.scan_warps,
-    )
+    scanned = scan(scores)
     top_kernel[(rows,)](
         scores,
-        stride,
-        maxima,
-        ids,
-        list_values,
-        list_columns,
+        scores.stride(0),
+        scanned.maxima,
+        scanned.ids,
+        scanned.list_values,
+        scanned.list_columns,
         values,
         columns,
         k,
         vocab,
-        groups,
-        GROUP=by.group,
-        GROUPS_PADDED=max(MAX_K, triton.next_power_of_2(groups)),
-        TILE=by.cut_tile,
+        scanned.groups,
+        GROUP=scanned.by.group,
+        GROUPS_PADDED=max(MAX_K, triton.next_power_of_2(scanned.groups)),
+        TILE=scanned.by.cut_tile,
         MAX_K=MAX_K,
-        CAPACITY=capacity,
-        num_warps=by.cut_warps,
+        CAPACITY=scanned.capacity,
+        num_warps=scanned.by.cut_warps,
     )
     return values, columns

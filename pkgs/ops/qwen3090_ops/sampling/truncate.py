@@ -1,43 +1,12 @@
 """Top-k and top-p without sorting, for rows whose top-k is small; no wait for the GPU."""
 
-from dataclasses import dataclass
-
 import torch
 import triton
 
 from qwen3090_ops.sampling.cuts import cuts_kernel
-from qwen3090_ops.sampling.limits import GROUP, MAX_K
-from qwen3090_ops.sampling.scan import group_maxima_kernel, mask_kernel
-
-
-@dataclass(frozen=True)
-class Launch:
-    """How the three kernels are launched; results do not depend on it.
-
-    Attributes:
-        group: columns of a group.
-        scan_tile: groups that one program of the scan and of the mask reads.
-        scan_warps: warps of those programs.
-        cut_tile: groups that the one program of a row reads at a time while it finds the cut.
-        cut_warps: warps of that program.
-    """
-
-    group: int = GROUP
-    scan_tile: int = 32
-    scan_warps: int = 4
-    cut_tile: int = 32
-    cut_warps: int = 8
-
-
-MANY_ROWS = Launch()
-FEW_ROWS = Launch(scan_tile=16)
-"""For at most FEW rows: smaller tiles keep more of the card busy."""
-FEW = 4
-
-
-def launch_for(rows: int) -> Launch:
-    """Return how a number of rows is launched."""
-    return FEW_ROWS if rows <= FEW else MANY_ROWS
+from qwen3090_ops.sampling.limits import MAX_K
+from qwen3090_ops.sampling.scan import mask_kernel
+from qwen3090_ops.sampling.scanned import FEW, Launch, scan
 
 
 def truncate(
@@ -79,34 +48,17 @@ def truncate(
         logits = logits.contiguous()
     if rows == 0:
         return logits
-    by = launch or launch_for(rows)
-    groups = triton.cdiv(vocab, by.group)
-    capacity = MAX_K * by.group  # MAX_K - 1 groups of values above a bound, or a whole short row
-    maxima = logits.new_empty((rows, groups), dtype=torch.float32)
-    ids = logits.new_empty((rows, groups), dtype=torch.int32)
-    list_values = logits.new_empty((rows, capacity + MAX_K), dtype=torch.float32)
-    list_columns = logits.new_empty(list_values.shape, dtype=torch.int32)
+    scanned = scan(logits, launch)
+    by, stride = scanned.by, logits.stride(0)
     cut_values = logits.new_empty(rows, dtype=torch.float32)
     cut_columns = logits.new_empty(rows, dtype=torch.int32)
-    stride = logits.stride(0)
-    grid = (rows, triton.cdiv(groups, by.scan_tile))
-    group_maxima_kernel[grid](
-        logits,
-        stride,
-        maxima,
-        vocab,
-        groups,
-        GROUP=by.group,
-        TILE=by.scan_tile,
-        num_warps=by.scan_warps,
-    )
     cuts_kernel[(rows,)](
         logits,
         stride,
-        maxima,
-        ids,
-        list_values,
-        list_columns,
+        scanned.maxima,
+        scanned.ids,
+        scanned.list_values,
+        scanned.list_columns,
         cut_values,
         cut_columns,
         top_k,
@@ -114,25 +66,25 @@ def truncate(
         temperature,
         states,
         vocab,
-        groups,
+        scanned.groups,
         HAS_P=top_p is not None,
         HAS_TEMPERATURE=temperature is not None,
         HAS_STATES=states is not None,
         GROUP=by.group,
-        GROUPS_PADDED=max(MAX_K, triton.next_power_of_2(groups)),
+        GROUPS_PADDED=max(MAX_K, triton.next_power_of_2(scanned.groups)),
         TILE=by.cut_tile,
         MAX_K=MAX_K,
-        CAPACITY=capacity,
+        CAPACITY=scanned.capacity,
         num_warps=by.cut_warps,
     )
-    mask_kernel[grid](
+    mask_kernel[scanned.grid](
         logits,
         stride,
-        maxima,
+        scanned.maxima,
         cut_values,
         cut_columns,
         vocab,
-        groups,
+        scanned.groups,
         GROUP=by.group,
         TILE=by.scan_tile,
         num_warps=by.scan_warps,
