@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from click.testing import CliRunner
+from load import report
 from qwen3090.config import load_profile, profile_names, resolve
 from qwen3090.main import cli
 from qwen3090.plan import compute
@@ -57,8 +58,13 @@ def exit_codes_table() -> str:
     return "\n".join(rows)
 
 
+def load_faults() -> str:
+    """Return one row a scenario of checks/load, from what the last run of it wrote."""
+    return report.markdown(report.read(ROOT / "docs/results/load-faults.txt"))
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
-    "docs/guide/operate.md": {"exit-codes": exit_codes_table},
+    "docs/guide/operate.md": {"exit-codes": exit_codes_table, "load-faults": load_faults},
     "README.md": {"profiles": profile_table},
     "docs/concepts/plan.md": {
         "plan": lambda: shown(["fast"]),

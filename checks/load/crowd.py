@@ -82,8 +82,8 @@ def run(booted: Booted, short: bool) -> Row:
     row.demand(all(each < 64 for each in grown.values()), f"memory grew by {grown} MiB")
     figures = row.figures
     row.held = (
-        f"all {len(streams)} streams ended whole and as when alone; {min(counts)} to {max(counts)} "
-        f"a client; first token after {figures['first_token_s']['p50']} s (median), "  # type: ignore[index]
+        f"all {len(streams):,} streams ended whole and as when alone; {min(counts)} to "
+        f"{max(counts)} a client; first token after {figures['first_token_s']['p50']} s (median), "  # type: ignore[index]
         f"{figures['first_token_s']['p99']} s (99 %)"  # type: ignore[index]
     )
     row.lost = "nothing" if not errors else f"{len(errors)} streams"

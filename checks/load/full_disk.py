@@ -28,7 +28,7 @@ def _prefix(folder: Path, full: tuple[str, ...]) -> list[str]:
         (folder / name).mkdir(parents=True, exist_ok=True)
         lines.append(f"mount -t tmpfs -o size={size} tmpfs {name}")
     lines += [f"cat /dev/zero >{name}/fill 2>/dev/null || true" for name in full]
-    log = f"{folder}/logs/log" if "run" not in full else f"{folder}/{TOLD}"
+    log = f"{folder}/{TOLD}" if {"run", "tmp"} & set(full) else f"{folder}/logs/log"
     lines.append(f"exec \"$@\" >'{log}' 2>&1")
     root = [] if os.geteuid() == 0 else ["--map-root-user"]
     return ["unshare", *root, "--mount", "sh", "-c", "\n".join(lines), "sh"]
@@ -82,6 +82,7 @@ def _filled_later(place: Place, row: Row) -> None:
         status = at.server.process.wait(60)
         left = {name: seen.names(name) for name in ("state", "run")}
         row.figures["filled_later"] = {
+            "ready_after_s": round(at.seconds, 1),
             "answers": len(answers) - len(errors),
             "engine_killed_exit_status": status,
             "exit_after_s": round(time.monotonic() - moment, 2),
@@ -105,22 +106,19 @@ def _full_before(place: Place, row: Row) -> None:
         row.demand(not errors, f"started with full disks: {errors[:1]}")
 
 
-def _no_room_to_start(place: Place, row: Row) -> None:
-    """Runtime and temporary directory are full: a server cannot start, and must say why."""
-    code, began = 0, time.monotonic()
-    with _ending(), booted(place, _prefix(place.folder, ("run", "tmp"))) as at:
-        code = -1
-        row.problems.append(f"ready after {at.seconds:.0f} s without room to tell its progress")
-    if code == 0:
-        said = (place.folder / TOLD).read_text(errors="replace")
-        named = [line for line in said.splitlines() if "No space left" in line]
-        last = [line for line in said.splitlines() if line.startswith(("qwen3090:", "error:"))]
-        row.figures["no_room_to_start"] = {
-            "seconds": round(time.monotonic() - began, 1),
-            "said": last[-2:],
-            "lines_that_name_the_cause": len(named),
-        }
-        row.demand(bool(named), f"nothing names the cause: {last[-2:]}")
+def _no_room_to_start(place: Place, row: Row, name: str) -> None:
+    """The runtime or the temporary directory is full: no server can start, and it must say why."""
+    began, told = time.monotonic(), place.folder / TOLD
+    with _ending(), booted(place, _prefix(place.folder, (name,))) as at:
+        row.demand(False, f"ready after {at.seconds:.0f} s without room in {name}")
+    said = told.read_text(errors="replace").splitlines()
+    cause = [line for line in said if "No space left" in line]
+    row.figures[f"no_room_in_{name}"] = {
+        "refused_after_s": round(time.monotonic() - began, 1),
+        "first_line_with_the_cause": cause[0].replace(str(place.folder), "")[:200] if cause else "",
+        "last_line": said[-1][:200] if said else "",
+    }
+    row.demand(bool(cause), f"no room in {name}: nothing names the cause: {said[-1:]}")
 
 
 def run(place: Place, short: bool) -> Row:
@@ -131,10 +129,12 @@ def run(place: Place, short: bool) -> Row:
     _filled_later(place, row)
     if not short:
         _full_before(place, row)
-        _no_room_to_start(place, row)
+        for name in ("run", "tmp"):
+            _no_room_to_start(place, row, name)
     row.held = (
         "a ready server answers as before, and ends with its status; it starts with cache, state "
-        "and log full; without room for its runtime directory the start fails and names the cause"
+        "and log full; without room in its runtime or temporary directory it does not, and the "
+        "cause is said"
     )
     row.lost = "lines of the log, and the note of the last failure"
     return row

@@ -125,7 +125,7 @@ def _well(booted: Booted, row: Row) -> None:
 def run(booted: Booted, short: bool) -> Row:
     """Send mutations of valid bodies to six routes."""
     count = 500 if short else 5000
-    row = Row("malformed", f"{count} wrong bodies to {len(BODIES)} routes, eight at a time")
+    row = Row("malformed", f"{count:,} wrong bodies to {len(BODIES)} routes, eight at a time")
     before = memory(booted.processes())
     began = time.monotonic()
     statuses, faults = asyncio.run(_send(booted, count))
@@ -139,8 +139,17 @@ def run(booted: Booted, short: bool) -> Row:
     }
     row.demand(not faults, f"{len(faults)} were answered 5xx or not at all: {faults[:1]}")
     refused = sum(value for key, value in statuses.items() if 400 <= key < 500)
-    row.held = f"{refused} refused with a 4xx, {statuses[200]} were valid after all, none a 5xx"
+    row.held = f"{refused:,} refused with a 4xx, {statuses[200]} were valid after all, none a 5xx"
     return row
+
+
+def held(summary: list[str]) -> str:
+    """Return what schemathesis' summary says: how many requests, and which phases had time."""
+    text = "\n".join(summary)
+    count = re.search(r"(\d+) generated", text)
+    phases = " and ".join(re.findall(r"✅ (\w+)", text)).lower()
+    number = f"{int(count[1]):,}" if count else "its"
+    return f"{number} requests (phases: {phases}): none a 5xx, the server answers as before"
 
 
 def run_schemathesis(booted: Booted, short: bool) -> Row:
@@ -165,6 +174,5 @@ def run_schemathesis(booted: Booted, short: bool) -> Row:
     failures = sorted(set(re.findall(r"Server error.*|\[5\d\d\].*", text)))
     row.figures["server_errors"] = failures[:20]
     row.demand(done.returncode == 0, f"schemathesis: exit status {done.returncode}")
-    tested = re.search(r"(\d[\d,]*) (?:generated|test cases|passed)", text)
-    row.held = f"{tested[0] if tested else 'its requests'}: no 5xx, the server answers as before"
+    row.held = held(summary)
     return row

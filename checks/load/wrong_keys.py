@@ -81,6 +81,6 @@ def run(booted: Booted, short: bool) -> Row:
     row.demand(len(access) <= len(denials), f"{len(access)} lines of the log for refusals")
     row.held = (
         f"all answered 401, {count / took:.0f} a second; {len(times)} requests with the right key "
-        f"answered meanwhile; {len(denials)} lines in the log"
+        f"answered meanwhile; lines about it in the log: {len(denials)}"
     )
     return row
