@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import TypedDict
 
+from qwen3090_ops import prefix_hooks as prefix
 from qwen3090_ops.sampling import hooks as sampling
 
 
@@ -156,6 +157,9 @@ _HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "progress": _progress,
     "int8-activations": _int8_activations,
     "split-attention": _split_attention,
+    "prefix-chunks": prefix.chunk_ends,
+    "prefix-resume": prefix.resumes,
+    "prefix-tails": prefix.tails,
     "small-top-k": sampling.small_top_k,
     "draft-truncation": sampling.draft_truncation,
     "selector-truncation": sampling.selector_truncation,
