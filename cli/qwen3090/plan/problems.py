@@ -196,16 +196,7 @@ def _prefix_cache(inputs: PlanInput, facts: Facts) -> Iterator[Problem]:
     if not inputs.prefix_cache:
         return
     state = next(g.spec.block for g in facts.groups if g.spec.kind == RECURRENT)
-    smallest = min(g.spec.block for g in facts.groups)
-    window = next((g.spec.block for g in facts.groups if g.spec.kind == WINDOW), smallest)
-    if smallest != state:
-        yield Problem(
-            "prefix_cache",
-            f"blocks of {smallest} and {state} tokens: prefill stops at multiples of the smallest "
-            f"(v1/core/sched/scheduler.py:392), but the recurrent state is filed under multiples "
-            f"of {state}, so a hit inside a prompt resumes with a wrong state",
-            "set prefix_cache to false, or formats whose blocks agree (bf16 + bf16, int8 + int8)",
-        )
+    window = next((g.spec.block for g in facts.groups if g.spec.kind == WINDOW), state)
     if facts.hit_block > inputs.context:
         yield Problem(
             "prefix_cache",

@@ -21,6 +21,7 @@ def problems(**changes: Any) -> list[tuple[str, str, str]]:
         {"prefix_cache": True},
         {"kv_format": "int8", "context": 131_072, "prefix_cache": True},
         {"kv_format": "int4", "drafter_kv_format": "bf16"},
+        {"kv_format": "int4", "drafter_kv_format": "bf16", "prefix_cache": True},
         {"kv_format": "fp8"},
         {"speculation": "mtp", "draft_tokens": 4, "prefix_cache": True},
         {"speculation": "mtp", "draft_tokens": 3, "kv_format": "fp8", "prefix_cache": True},
@@ -74,10 +75,6 @@ def test_what_runs_has_no_problem(changes: dict[str, Any]) -> None:
         ),
         (
             {"draft_tokens": 15, "context": 32_768}, "draft_tokens", "lookup drafting", "at most 7",
-        ),
-        (
-            {"kv_format": "int4", "drafter_kv_format": "bf16", "prefix_cache": True},
-            "prefix_cache", "scheduler.py:392", "false",
         ),
         (
             {
