@@ -164,3 +164,17 @@ def test_a_tail_is_filed_once(tmp_path: Path) -> None:
     assert 112 in served.states()
     served.serve([text(112, 1) + text(9, 2)])
     assert list(served.hits.values()) == [0, 112]
+
+
+@pytest.mark.parametrize("budget", range(32, 37))
+@pytest.mark.parametrize("window", [16, 32])
+def test_a_step_that_holds_a_block_but_not_the_drafts_beside_it(
+    window: int, budget: int, tmp_path: Path
+) -> None:
+    """The drafter's slots count as tokens of a step; without 0305 no prompt is ever scheduled."""
+    served = Served(Layout(window=window, drafts=3, budget=budget), tmp_path)
+    prompt = text(120, 1)
+    for _ in range(2):
+        served.serve([prompt], 20)
+        served.states()
+    assert list(served.hits.values()) == [0, 96 if window == 16 else 64]
