@@ -22,6 +22,9 @@ from qwen3090.bench.target import Target
 from qwen3090.serve import descend
 
 COMMON = ("--ready-check-timeout-sec", "0", "--disable-tqdm", "--save-detailed", "--no-oversample")
+# A comment in a stream that is silent for long (a long prompt, a wait for a seat) makes vLLM
+# 0.28.0's client lose the answer: qwen3090_ops/api/keepalive.py sends none to who says so.
+NO_COMMENTS = ("--header", "x-keep-alive=off")
 
 
 def tokenizer_of(target: Target, given: str | None) -> str:
@@ -90,7 +93,7 @@ class VllmBench:
         words = [
             *("--base-url", self._target.url, "--model", self._target.model),
             *("--served-model-name", self._target.model, "--tokenizer", self._tokenizer),
-            *("--num-prompts", str(requests), *COMMON, *arguments),
+            *("--num-prompts", str(requests), *COMMON, *NO_COMMENTS, *arguments),
         ]
         assert self._process.stdin is not None and self._process.stdout is not None
         try:

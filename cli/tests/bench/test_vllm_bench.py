@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from qwen3090.bench.problems import InvalidRun
-from qwen3090.bench.vllm_bench import checked, samples
+from qwen3090.bench.vllm_bench import NO_COMMENTS, checked, samples
 
 
 def result(**other: Any) -> dict[str, Any]:
@@ -17,6 +17,11 @@ def result(**other: Any) -> dict[str, Any]:
         "input_lens": [100, 200],
         "output_lens": [5, 1],
     } | other
+
+
+def test_the_header_against_comments_is_the_servers() -> None:
+    keepalive = pytest.importorskip("qwen3090_ops.api.keepalive")
+    assert ("--header", f"{keepalive.HEADER.decode()}={keepalive.OFF.decode()}") == NO_COMMENTS
 
 
 def test_samples() -> None:

@@ -1,7 +1,8 @@
 """Sends a comment into a stream that is silent, so that proxies do not take it for dead.
 
 A long prompt is minutes without a byte; many proxies close a connection after 30 to 120 seconds.
-Clients of server-sent events ignore lines that begin with a colon.
+Clients of server-sent events ignore lines that begin with a colon. One that does not (`vllm bench
+serve` loses the whole answer after one) asks for none with the header `x-keep-alive: off`.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import asyncio
 from qwen3090_ops.api.asgi import App, Message, Receive, Scope, Send, header
 
 COMMENT = b": keep-alive\n\n"
+HEADER, OFF = b"x-keep-alive", b"off"
 _ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
 _TAIL = 4
 
@@ -26,7 +28,11 @@ class KeepAlive:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with a send that watches the stream."""
-        if scope["type"] != "http" or not self._interval:
+        if (
+            scope["type"] != "http"
+            or not self._interval
+            or OFF in header(scope.get("headers", ()), HEADER)
+        ):
             await self._app(scope, receive, send)
             return
         stream = _Stream(send, self._interval)

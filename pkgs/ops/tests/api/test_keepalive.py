@@ -32,8 +32,10 @@ def server(pieces: Pieces, headers: Sequence[tuple[bytes, bytes]] = (EVENTS,)) -
     return app
 
 
-def sent(app: object, interval: float = SILENCE) -> list[bytes]:
-    """Return the bodies that a client gets."""
+def sent(
+    app: object, interval: float = SILENCE, asked: Sequence[tuple[bytes, bytes]] = ()
+) -> list[bytes]:
+    """Return the bodies that a client gets that sends these headers."""
     bodies: list[bytes] = []
 
     async def send(message: Message) -> None:
@@ -43,7 +45,7 @@ def sent(app: object, interval: float = SILENCE) -> list[bytes]:
 
     async def main() -> None:
         layer = KeepAlive(app, interval)  # type: ignore[arg-type]
-        await layer(scope_of(), asyncio.Event().wait, send)  # type: ignore[arg-type]
+        await layer({**scope_of(), "headers": list(asked)}, asyncio.Event().wait, send)  # type: ignore[arg-type]
         assert len(asyncio.all_tasks()) == 1, "a task was left behind"
 
     asyncio.run(main())
@@ -61,6 +63,12 @@ def test_silence_before_the_first_event_and_between_events() -> None:
 
 def test_no_comment_while_events_come() -> None:
     assert COMMENT not in sent(server([b"data: 1\n\n", 0.01] * 10), interval=0.5)
+
+
+def test_a_client_may_ask_for_none() -> None:
+    pieces = [b"data: 1\n\n", 0.1, b"data: 2\n\n"]
+    assert COMMENT not in sent(server(pieces), asked=[(b"x-keep-alive", b"off")])
+    assert COMMENT in sent(server(pieces), asked=[(b"x-keep-alive", b"on")])
 
 
 def test_zero_is_never() -> None:
