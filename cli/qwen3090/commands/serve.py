@@ -1,5 +1,6 @@
 """``qwen3090 serve``: settings to a supervised engine, or to what would be started (--dry-run)."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -56,17 +57,17 @@ def cli(
     mark = history.fingerprint(launch, config.model)
     for line in history.said(mark):
         say(line)
-    if unsafe_skip_checks:
-        say("checks skipped (--unsafe-skip-checks)")
-    else:
-        try:
-            for line in gates.pass_all(config, os.environ):
-                say(line)
-        except UserError as error:
-            history.note(error.exit_code, error.message, resolved.profile, mark)
-            raise
-    outcome = Supervisor(config, launch, key, os.environ).run()
-    history.note(
-        outcome.code, outcome.reason, resolved.profile, mark, ready_seconds=outcome.ready_seconds
-    )
+    with contextlib.ExitStack() as held:
+        if unsafe_skip_checks:
+            say("checks skipped (--unsafe-skip-checks)")
+        else:
+            try:
+                for line in gates.pass_all(config, os.environ, held):
+                    say(line)
+            except UserError as error:
+                history.note(error.exit_code, error.message, resolved.profile, mark)
+                raise
+        outcome = Supervisor(config, launch, key, os.environ).run()
+    seconds = outcome.ready_seconds
+    history.note(outcome.code, outcome.reason, resolved.profile, mark, ready_seconds=seconds)
     raise SystemExit(outcome.code)

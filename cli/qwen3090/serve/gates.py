@@ -1,5 +1,6 @@
 """What must hold before the engine is started; each gate raises one error with its own status."""
 
+import contextlib
 import errno
 import os
 import socket
@@ -15,6 +16,7 @@ from qwen3090.config.problems import ConfigError, Problem
 from qwen3090.errors import UserError
 from qwen3090.serve import exit_codes
 from qwen3090.serve.checkpoint import checkpoint_problems
+from qwen3090.serve.claim import claimed
 from qwen3090.serve.device import check_driver, wait_for_nodes
 from qwen3090.serve.gpu import check_gpu
 from qwen3090.serve.holders import holder_of_port
@@ -118,9 +120,18 @@ def _not_as_pinned(problem: str, next_step: str = "") -> UserError:
     )
 
 
-def pass_all(config: ServeConfig, environ: Mapping[str, str]) -> list[str]:
-    """Run every gate, cheap ones first; return lines that say what was found."""
+def pass_all(
+    config: ServeConfig, environ: Mapping[str, str], held: contextlib.ExitStack
+) -> list[str]:
+    """Run every gate, cheap ones first; return lines that say what was found.
+
+    Args:
+        config: the checked settings.
+        environ: the environment.
+        held: keeps the address until the server has ended.
+    """
     check_port(config)
+    held.enter_context(claimed(config))
     check_checkpoint(config)
     lines = check_plan(config)
     if config.engine.command:
