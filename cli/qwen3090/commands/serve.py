@@ -66,6 +66,7 @@ def cli(
                     say(line)
             except UserError as error:
                 history.note(error.exit_code, error.message, resolved.profile, mark)
+                error.next_step = (error.next_step or "").replace("PROFILE", resolved.profile)
                 raise
         outcome = Supervisor(config, launch, key, os.environ).run()
     seconds = outcome.ready_seconds

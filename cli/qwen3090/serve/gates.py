@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+from qwen3090 import state
 from qwen3090.config.files import file_problems, read_keys
 from qwen3090.config.model import ServeConfig
 from qwen3090.config.problems import ConfigError, Problem
@@ -51,9 +52,21 @@ def check_checkpoint(config: ServeConfig) -> None:
             found[0]
             if len(found) == 1
             else f"{len(found)} problems with the checkpoint:\n- {text}",
-            "qwen3090 models verify; then prepare again: qwen3090 prepare BASE --out DIRECTORY",
+            _fetch(config)
+            or "qwen3090 models verify; then prepare again: qwen3090 prepare BASE --out DIRECTORY",
             exit_code=exit_codes.BAD_CHECKPOINT,
         )
+
+
+def _fetch(config: ServeConfig) -> str:
+    """Return the command for what was never fetched or prepared; "" when that is not the cause."""
+    used: list[tuple[Path | None, Path | None]] = [
+        (config.model, state.prepared_dir(config.variant))
+    ]
+    if config.speculation == "dflash2":
+        used.append((config.drafter, state.drafter_dir(config.speculation)))
+    absent = any(path is not None and path == own and not path.exists() for path, own in used)
+    return "qwen3090 up PROFILE --no-serve  # fetches and prepares" if absent else ""
 
 
 def check_port(config: ServeConfig) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from qwen3090.config import ServeConfig, resolve
 from qwen3090.errors import UserError
+from qwen3090.main import cli
 from qwen3090.serve import exit_codes, gates
 from qwen3090.serve.checkpoint import INDEX, checkpoint_problems
 from qwen3090.serve.claim import claimed
@@ -105,6 +107,19 @@ def test_a_damaged_checkpoint(model: Path, name: str, content: bytes | None, say
     error = refused(gates.check_checkpoint, config("fast-mtp", f"model={model}"))
     assert says in error.message
     assert error.exit_code == exit_codes.BAD_CHECKPOINT
+
+
+def test_a_checkpoint_that_was_never_fetched_names_the_command_that_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QWEN3090_STATE", str(tmp_path))
+    error = refused(gates.check_checkpoint, config("fast"))
+    assert error.next_step == "qwen3090 up PROFILE --no-serve  # fetches and prepares"
+    elsewhere = config("fast-mtp", f"model={tmp_path / 'other'}")
+    assert "models verify" in str(refused(gates.check_checkpoint, elsewhere).next_step)
+    done = CliRunner().invoke(cli, ["serve", "fast-mtp", "--set", "port=9"])
+    assert done.exit_code == exit_codes.BAD_CHECKPOINT
+    assert "next: qwen3090 up fast-mtp --no-serve" in done.output
 
 
 def test_a_truncated_shard(model: Path) -> None:
