@@ -1,6 +1,7 @@
 """The three files of a run: JSON (everything), Markdown (tables and conditions), PNG (pictures)."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,18 @@ def document(
         "conditions": conditions,
         "suites": [suite.as_dict() for suite in suites],
     }
+
+
+def check_folder(directory: Path) -> None:
+    """Refuse a folder that could not be written, before anything is measured; make nothing.
+
+    Raises:
+        InvalidRun: it, or the nearest folder above it that exists, is not a writable directory.
+    """
+    places = (directory.absolute(), *directory.absolute().parents)
+    nearest = next(place for place in places if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise InvalidRun(f"cannot write the report: {nearest} is not writable", "--out DIR")
 
 
 def write(run: dict[str, Any], directory: Path) -> list[Path]:

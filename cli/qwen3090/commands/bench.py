@@ -132,6 +132,8 @@ def run(
         streams=streams,
         tokenizer=str(tokenizer) if tokenizer else None,
     )
+    folder = out or Path(f"bench-{datetime.now():%Y%m%d-%H%M%S}")
+    report.check_folder(folder)
     serve = [*([profile] if profile else []), *(["--config", str(config_file)] * bool(config_file))]
     serve += [word for item in sets for word in ("--set", item)]
     try:
@@ -143,7 +145,6 @@ def run(
         raise InvalidRun("stopped: no result, nothing was written") from None
     for suite in found["suites"]:
         click.echo(f"\n{suite['suite']}\n{markdown.table(suite)}")
-    folder = out or Path(f"bench-{datetime.now():%Y%m%d-%H%M%S}")
     for path in report.write(found, folder):
         click.echo(path)
 

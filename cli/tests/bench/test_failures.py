@@ -103,3 +103,4 @@ def test_an_unwritable_folder_is_named(stub: Callable[..., Any], tmp_path: Path)
     (tmp_path / "file").write_text("")
     done = stub().bench("chat", *QUICK, "--out", tmp_path / "file" / "out")
     assert done.exit_code == 2 and "cannot write the report" in done.output
+    assert "warm-up" not in done.output, "refused only after it was measured"
