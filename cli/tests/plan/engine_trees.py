@@ -13,6 +13,8 @@ PATCHES = (
     ("0201-kv-groups-hybrid-drafter.patch", "kv_cache_utils.py", "hybrid_group_size"),
     ("0202-align-free-state-blocks.patch", "single_type_kv_cache_manager.py", "_unfreed_state"),
     ("0301-sliding-window-block-promotion.patch", "kv_cache_utils.py", "window_block"),
+    # Changes lines beside those of 0202.
+    ("0304-partial-tail-once.patch", "single_type_kv_cache_manager.py", "_registered_partial"),
 )
 FOLDER = Path("vllm/v1/core")
 
