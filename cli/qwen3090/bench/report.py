@@ -56,7 +56,8 @@ def write(run: dict[str, Any], directory: Path) -> list[Path]:
                 pictures[suite["suite"]] = path
         data, page = directory / "bench.json", directory / "bench.md"
         data.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
-        page.write_text(render(run, {k: p.name for k, p in pictures.items()}), encoding="utf-8")
+        text = render(run, {k: p.name for k, p in pictures.items()})
+        page.write_text(text, encoding="utf-8", errors="replace")  # a path in another locale
     except OSError as error:
         what = f"{error.filename or directory}: {error.strerror}"
         raise InvalidRun(f"cannot write the report: {what}", "--out DIR") from None

@@ -68,7 +68,7 @@ def _write(target: Path, text: str, quiet: bool) -> None:
         return
     try:
         target.touch(mode=0o600)
-        target.write_text(text, encoding="utf-8")
+        target.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise UserError(
             f"{target} cannot be written: {error.strerror}", "--report FILE, or --report -"

@@ -85,3 +85,11 @@ def test_settings_that_cannot_be_read_do_not_stop_it(run: Run) -> None:
     assert "'fats'" in result.output
     assert "PASS  temperature" in result.output
     assert "PASS  jit.triton" in result.output
+
+
+def test_a_name_in_another_encoding_does_not_stop_the_report(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    name = b"r\xc3\xa9sum\xc3\xa9".decode("ascii", "surrogateescape")  # as LC_ALL=C reads it
+    result = run("--report", path, "--set", f"model=/{name}")
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert 'model = "/r??sum??"' in path.read_text(encoding="utf-8")
