@@ -9,6 +9,9 @@ from qwen3090.patches.sources import Source
 from qwen3090.patches.text import to_lines
 
 CONTEXT = 3
+# More of the common head and tail than the context: an edit beside a repeated line (a blank one)
+# can be placed in two ways, and in either one must find its context.
+_MARGIN = 64
 _HEADING = re.compile(r"^\s*(?:async def|def|class) \w+")
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
@@ -41,7 +44,7 @@ def _hunks(a: list[str], b: list[str]) -> list[str]:
     # Without the common head and tail the matcher's work is bounded by the edit, not the file.
     head = _common(a, b)
     tail = _common(a[head:][::-1], b[head:][::-1])
-    head, tail = max(0, head - CONTEXT), max(0, tail - CONTEXT)
+    head, tail = (max(0, count - CONTEXT - _MARGIN) for count in (head, tail))
     matcher = SequenceMatcher(
         None, a[head : len(a) - tail], b[head : len(b) - tail], autojunk=False
     )

@@ -47,6 +47,12 @@ def apply_file(
         if start < done:
             raise _error(patch, file.path, hunk, "it overlaps the hunk before it")
         _match(before, hunk, start, patch, file.path)
+        ends = start + len(hunk.source) == len(before)
+        if moves is None and not ends and hunk.context[1] < hunk.context[0]:
+            reason = (
+                "it has less context behind than before: GNU patch takes that for the file's end"
+            )
+            raise _error(patch, file.path, hunk, reason)
         result += before[done:start]
         lands = len(result) + (1 if hunk.target else 0)
         if moves is None and lands != hunk.target_start:

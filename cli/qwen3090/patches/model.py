@@ -39,6 +39,14 @@ class Hunk:
         """Return the lines that are there after the patch."""
         return [text for tag, text in self.lines if tag != "-"]
 
+    @cached_property
+    def context(self) -> tuple[int, int]:
+        """Return how many unchanged lines stand before the first change and behind the last."""
+        changed = [index for index, (tag, _) in enumerate(self.lines) if tag != " "]
+        if not changed:
+            return len(self.lines), len(self.lines)
+        return changed[0], len(self.lines) - 1 - changed[-1]
+
     def reversed(self) -> Hunk:
         """Return the hunk that undoes this one."""
         return Hunk(

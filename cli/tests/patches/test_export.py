@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from qwen3090.patches import PatchError, apply, inspect
+from qwen3090.patches.diff import _hunks as hunks
 from qwen3090.patches.export import export
 from qwen3090.patches.refresh import refresh
 from qwen3090.patches.sources import Folder
@@ -135,3 +136,29 @@ def test_diff_is_what_git_and_patch_read(standard: Any, tmp_path: Path) -> None:
     text = (standard.patches / "0201-second.patch").read_text()
     assert "diff --git a/vllm/a.py b/vllm/a.py\n--- a/vllm/a.py\n+++ b/vllm/a.py\n@@ -" in text
     assert "new file mode 100644\n--- /dev/null\n+++ b/vllm/new/mod.py\n@@ -0,0 +1 @@\n" in text
+
+
+def test_an_edit_beside_a_repeated_line_keeps_its_context() -> None:
+    """GNU patch takes a hunk with less context behind than before for the end of the file."""
+    text = [f"line {number}\n" for number in range(40)]
+    for after in range(3, 37):
+        old = [*text[:after], "\n", "def f():\n", "    pass\n", "\n", *text[after:]]
+        new = [*old[: after + 4], "def g():\n", "    pass\n", "\n", *old[after + 4 :]]
+        (made,) = [line for line in hunks(old, new) if line.startswith("@@")]
+        body = hunks(old, new)[1:]
+        leading = next(i for i, line in enumerate(body) if line[0] != " ")
+        trailing = next(i for i, line in enumerate(reversed(body)) if line[0] != " ")
+        assert leading == trailing == 3, f"{made}{''.join(body)}"
+
+
+def test_a_hunk_that_gnu_patch_takes_for_the_end_is_refused(lab: Any) -> None:
+    body = (lab.tree("before") / "vllm/a.py").read_text()
+    lab.patch("0101-short", {"vllm/a.py": body.replace("line 5\n", "line five\n")})
+    file = lab.patches / "0101-short.patch"
+    short = file.read_text().splitlines(keepends=True)
+    at = next(index for index, line in enumerate(short) if line.startswith("@@"))
+    count = int(short[at].split(",")[1].split()[0])
+    short[at] = short[at].replace(f",{count}", f",{count - 1}")
+    file.write_text("".join(short[:-1]))
+    with pytest.raises(PatchError, match="less context behind than before"):
+        apply(lab.tree(), lab.series())
