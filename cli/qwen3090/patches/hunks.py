@@ -49,9 +49,7 @@ def apply_file(
         _match(before, hunk, start, patch, file.path)
         ends = start + len(hunk.source) == len(before)
         if moves is None and not ends and hunk.context[1] < hunk.context[0]:
-            reason = (
-                "it has less context behind than before: GNU patch takes that for the file's end"
-            )
+            reason = "less context behind than before, which GNU patch takes for the file's end"
             raise _error(patch, file.path, hunk, reason)
         result += before[done:start]
         lands = len(result) + (1 if hunk.target else 0)
