@@ -14,6 +14,16 @@ from qwen3090.models.need import find_need, is_prepared
 from qwen3090.models.store import Store
 
 
+@pytest.fixture(autouse=True)
+def stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no `up` that goes further than its test expects become the server in pytest's place."""
+
+    def become(_: str, words: list[str]) -> None:
+        raise AssertionError(f"it would have become {words}")
+
+    monkeypatch.setattr(up.os, "execv", become)
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Make the tiny checkpoint once."""
@@ -141,8 +151,8 @@ def test_nobody_to_ask(published: Path, hub: Any) -> None:
     "settings",
     [
         ["kv_bytes=1000000000"],
-        # It fits, and would resume wrongly from a cached prefix: serve refuses it too.
-        ["kv_format=int4", "drafter_kv_format=bf16", "context=32768"],
+        # It fits, and no cached prefix would ever be found: serve refuses it too.
+        ["kv_format=int4", "drafter_kv_format=bf16", "context=16384"],
     ],
 )
 def test_a_plan_that_refuses_stops_before_the_download(
