@@ -103,12 +103,15 @@ def main(unit: Path, nvidia_smi: Path) -> None:
     """Start, hang, abort, start again, stop."""
     command, environment = read_unit(unit)
     folder = Path(tempfile.mkdtemp())
-    for name in ("cache", "state", "bin"):
+    for name in ("cache", "state", "bin", "dev"):
         (folder / name).mkdir()
+    for name in ("nvidiactl", "nvidia-uvm", "nvidia0"):
+        (folder / "dev" / name).touch()
     for name, value in environment.items():
         value = value.replace("/var/cache/qwen3090", str(folder / "cache"))
         environment[name] = value.replace("/var/lib/qwen3090", str(folder / "state"))
     (folder / "bin" / "nvidia-smi").symlink_to(nvidia_smi)
+    environment["QWEN3090_DEVICE_ROOT"] = str(folder / "dev")
     environment["PATH"] = f"{folder / 'bin'}:{environment['PATH']}"
 
     service = Service(command, environment, folder)

@@ -19,6 +19,7 @@ NOT_SETTINGS = frozenset(
     {
         "QWEN3090_API",
         "QWEN3090_API_KEYS",
+        "QWEN3090_DEVICE_ROOT",
         "QWEN3090_RUNTIME_DIR",
         "QWEN3090_TINY_TRAINED",
         "QWEN3090_STATE",

@@ -15,6 +15,12 @@ from qwen3090.serve import exit_codes
 
 BOOT_SECONDS = 300.0  # since the machine started: as long may modules take
 WAIT_SECONDS = 120.0
+ROOT = "QWEN3090_DEVICE_ROOT"
+
+
+def nodes_of(environ: Mapping[str, str]) -> Path:
+    """Return the folder of device nodes: /dev, or another where a container has them elsewhere."""
+    return Path(environ.get(ROOT) or "/dev")
 
 
 def missing_nodes(root: Path = Path("/dev")) -> list[str]:

@@ -18,7 +18,7 @@ from qwen3090.errors import UserError
 from qwen3090.serve import exit_codes
 from qwen3090.serve.checkpoint import checkpoint_problems
 from qwen3090.serve.claim import claimed
-from qwen3090.serve.device import check_driver, wait_for_nodes
+from qwen3090.serve.device import check_driver, nodes_of, wait_for_nodes
 from qwen3090.serve.gpu import check_gpu
 from qwen3090.serve.holders import holder_of_port
 from qwen3090.serve.plan_gate import check_plan
@@ -153,7 +153,7 @@ def pass_all(
         check_installation()
         check_toolkit(config)
     if config.device == "cuda":
-        if waited := wait_for_nodes():
+        if waited := wait_for_nodes(nodes_of(environ)):
             lines.append(f"waited {waited:.0f} s for the card's device nodes")
         lines.append(f"driver {check_driver(environ)}")
         lines.append(check_gpu(config, environ))

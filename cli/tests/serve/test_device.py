@@ -76,3 +76,8 @@ def test_the_driver_must_be_new_enough() -> None:
 
 def test_no_answer_is_left_to_the_next_gate() -> None:
     assert device.check_driver({}, lambda *_: Ran(None, trouble="missing")) == "unknown"
+
+
+def test_the_folder_of_nodes_can_be_another(tmp_path: Path) -> None:
+    assert device.nodes_of({}) == Path("/dev")
+    assert device.nodes_of({"QWEN3090_DEVICE_ROOT": str(tmp_path)}) == tmp_path
