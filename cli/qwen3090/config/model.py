@@ -215,6 +215,13 @@ class ServeConfig(BaseModel):
         description="Deepest nesting of a request's JSON; a deeper one is answered 400. The time "
         "that a schema takes grows with the third power of its depth.",
     )
+    max_grammar_repeats: Int = Field(
+        4000,
+        ge=100,
+        le=10000,
+        description="Most parts that the repetition counts of a request's patterns, grammars and "
+        "schemas may unfold to, together; more are answered 400. The time grows with their square.",
+    )
     keep_alive_interval: Float = Field(
         15.0,
         ge=0,

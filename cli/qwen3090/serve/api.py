@@ -26,6 +26,7 @@ def api_settings(config: ServeConfig, environ: Mapping[str, str]) -> str:
         "served_name": config.served_name,
         "max_body_bytes": config.max_body_bytes,
         "max_json_depth": config.max_json_depth,
+        "max_grammar_repeats": config.max_grammar_repeats,
         "keep_alive_interval": config.keep_alive_interval,
         "request_log": config.request_log,
         "speculation": config.speculation != "none",

@@ -3,7 +3,7 @@ env \
   FLASHINFER_DISABLE_VERSION_CHECK=1 \
   HF_HUB_OFFLINE=1 \
   PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True \
-  QWEN3090_API='{"keys":"/run/key","served_name":"qwen3.8-27b","max_body_bytes":8388608,"max_json_depth":64,"keep_alive_interval":15.0,"request_log":true,"speculation":true}' \
+  QWEN3090_API='{"keys":"/run/key","served_name":"qwen3.8-27b","max_body_bytes":8388608,"max_json_depth":64,"max_grammar_repeats":4000,"keep_alive_interval":15.0,"request_log":true,"speculation":true}' \
   VLLM_NO_USAGE_STATS=1 \
   VLLM_PLUGINS=qwen3090 \
   VLLM_USE_FLASHINFER_SAMPLER=0 \

@@ -163,6 +163,7 @@ def test_the_api_layer_is_told_everything() -> None:
         "served_name": "qwen3.8-27b",
         "max_body_bytes": 2**20,
         "max_json_depth": 20,
+        "max_grammar_repeats": 4000,
         "keep_alive_interval": 0,
         "request_log": False,
         "speculation": True,

@@ -31,7 +31,8 @@ class Api:
         found = settings.read(environ)
         keyring = keys.load(found.keys, environ)
         app = ClearErrors(app, found.served_name)
-        app = Limits(app, found.max_body_bytes, found.max_json_depth)
+        limits = found.max_body_bytes, found.max_json_depth, found.max_grammar_repeats
+        app = Limits(app, *limits)
         if found.request_log:
             app = RequestLog(app, speculation=found.speculation)
         app = KeepAlive(app, found.keep_alive_interval)

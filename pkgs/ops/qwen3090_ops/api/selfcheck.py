@@ -18,6 +18,7 @@ def denies() -> tuple[bool, str]:
         served_name="check",
         max_body_bytes=1024,
         max_json_depth=8,
+        max_grammar_repeats=100,
         keep_alive_interval=0.0,
         request_log=False,
         speculation=False,

@@ -23,6 +23,7 @@ class Settings:
         served_name: the model's name in the API.
         max_body_bytes: longest body of a request.
         max_json_depth: deepest nesting of brackets in a body.
+        max_grammar_repeats: most parts that repetition counts of a body's grammars unfold to.
         keep_alive_interval: seconds of silence before a comment goes into a stream; 0 for never.
         request_log: whether each request gets a line in the log.
         speculation: whether drafts are made, so that tokens a step are worth a word.
@@ -32,6 +33,7 @@ class Settings:
     served_name: str
     max_body_bytes: int
     max_json_depth: int
+    max_grammar_repeats: int
     keep_alive_interval: float
     request_log: bool
     speculation: bool

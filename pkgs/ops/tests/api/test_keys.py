@@ -17,6 +17,7 @@ GOOD = {
     "served_name": "m",
     "max_body_bytes": 1000,
     "max_json_depth": 10,
+    "max_grammar_repeats": 100,
     "keep_alive_interval": 0,
     "request_log": True,
     "speculation": False,

@@ -11,12 +11,12 @@ from qwen3090_ops.api.nesting import CODE, depth
 
 from .fake import Inside, get, scope_of
 
-MOST, DEEPEST = 1000, 6
+MOST, DEEPEST, REPEATS = 1000, 6, 100
 
 
 def limited() -> tuple[Limits, Inside]:
     inside = Inside()
-    return Limits(inside, MOST, DEEPEST), inside
+    return Limits(inside, MOST, DEEPEST, REPEATS), inside
 
 
 def refusal(body: bytes, *headers: tuple[bytes, bytes]) -> str:
@@ -179,6 +179,6 @@ def test_a_disconnect_after_the_body_is_passed_on() -> None:
     async def receive() -> dict[str, object]:
         return pending.pop(0)  # type: ignore[return-value]
 
-    app = Limits(server, MOST, DEEPEST)  # type: ignore[arg-type]
+    app = Limits(server, MOST, DEEPEST, REPEATS)  # type: ignore[arg-type]
     asyncio.run(app(scope_of(), receive, receive))  # type: ignore[arg-type]
     assert seen == ["http.request", "http.disconnect"]
