@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
 } | json.loads(sys.argv[3])  # fmt: skip
 FAULTS = (
     "401", "500", "empty", "cut", "error", "stranger", "busy", "lost", "cached", "one-chunk",
-    "garbled", "late", "nan", "tie", "residue",
+    "garbled", "late", "nan", "tie", "residue", "mute",
 )  # fmt: skip
 FAULT = SETTINGS["fault"]
 assert FAULT in ("", *FAULTS), FAULT
@@ -194,6 +194,8 @@ class Handler(BaseHTTPRequestHandler):
             text = text[:5] + "?" + text[6:]
         if faulty("tie") and warm:
             text = text[:5] + "~" + text[6:]
+        if faulty("mute"):
+            text = "~" * len(text)
         if faulty("residue") and len(prompt) % 7 == 0:
             text = text[:3] + "ab" * 30
         tops = [[{"token": c, "logprob": -0.5}, {"token": "~", "logprob": -0.6}] for c in text]

@@ -150,6 +150,13 @@ def test_residues_see_one_bad_length_in_seven(stub: Start, tmp_path: Path) -> No
     assert any("repeats itself" in line for line in found["details"])
 
 
+def test_residues_of_a_server_that_copies_nothing(stub: Start, tmp_path: Path) -> None:
+    (found,) = outcomes(stub(fault="mute"), tmp_path, 1, "--residues", 3)
+    assert found["verdict"] == "fail" and found["figures"]["verbatim, median"] == 0
+    assert found["figures"]["failed lengths"] == 0
+    assert "no answer begins as its text does" in found["details"][0]
+
+
 def test_residues_see_a_cached_answer_that_departs(stub: Start, tmp_path: Path) -> None:
     (found,) = outcomes(stub(fault="garbled"), tmp_path, 1, "--residues", 3)
     assert "the cached answer departs at token 6" in found["details"][0]

@@ -38,7 +38,7 @@ def residues(target: Target, count: int, say: Say) -> Outcome:
 
     A length fails when its copy is less than half as faithful as the median one, provided the
     median copies at all; when it repeats itself; or when its cached answer departs from the cold
-    one at no tie.
+    one at no tie. The test fails as well when the median answer copies nothing at all.
 
     Raises:
         InvalidRun: a request failed, or so many lengths do not fit into the context.
@@ -71,6 +71,10 @@ def residues(target: Target, count: int, say: Say) -> Outcome:
             wrong.append(f"{size} tokens: {loop:.0%} of the answer repeats itself")
     if median < GOOD:
         notes.append("this model does not copy: only cold and cached answers were compared")
+    if median == 0:
+        wrong.append(
+            "no answer begins as its text does: nothing was tested, or everything is wrong"
+        )
     return Outcome(
         test="residues",
         verdict=judged(not wrong),
@@ -82,7 +86,9 @@ def residues(target: Target, count: int, say: Say) -> Outcome:
             "verbatim, least": min(faithful),
             "repetition, most": max(loops),
             "cached answers at a tie": ties,
-            "failed lengths": len({line.split(" tokens")[0] for line in wrong}),
+            "failed lengths": len(
+                {line.split(" tokens")[0] for line in wrong if " tokens: " in line}
+            ),
         },
         details=(*wrong, *notes),
     )
