@@ -5,6 +5,9 @@ import socket
 from collections.abc import Mapping
 
 
+SEND_SECONDS = 1.0  # a reader that has stopped reading must not hold the supervisor up
+
+
 class Notifier:
     """Sends states to $NOTIFY_SOCKET; does nothing without one.
 
@@ -24,11 +27,12 @@ class Notifier:
         return bool(self._address)
 
     def send(self, **states: str) -> None:
-        """Send states, such as ``send(READY="1", STATUS="ready")``; a lost socket is ignored."""
+        """Send states, such as ``send(READY="1", STATUS="ready")``; a lost or full socket is ignored."""
         if not self._address:
             return
         message = "\n".join(f"{key}={value}" for key, value in states.items())
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as client:
+            client.settimeout(SEND_SECONDS)
             try:
                 client.connect(self._address)
                 client.sendall(message.encode())

@@ -16,6 +16,8 @@ from qwen3090.serve.checkpoint import INDEX, checkpoint_problems
 from qwen3090.serve.gpu import check_gpu
 from qwen3090.serve.plan_gate import check_plan
 
+from .harness import free_port
+
 REAL = {
     "architectures": ["Qwen3_5ForConditionalGeneration"],
     "text_config": {
@@ -113,7 +115,7 @@ def test_a_checkpoint_that_was_never_fetched_names_the_command_that_does(
     assert error.next_step == "qwen3090 up PROFILE --no-serve  # fetches and prepares"
     elsewhere = config("fast-mtp", f"model={tmp_path / 'other'}")
     assert "models verify" in str(refused(gates.check_checkpoint, elsewhere).next_step)
-    done = CliRunner().invoke(cli, ["serve", "fast-mtp", "--set", "port=9"])
+    done = CliRunner().invoke(cli, ["serve", "fast-mtp", "--set", f"port={free_port()}"])
     assert done.exit_code == exit_codes.BAD_CHECKPOINT
     assert "next: qwen3090 up fast-mtp --no-serve" in done.output
 

@@ -47,6 +47,7 @@ def test_steps_feed_the_watchdog_and_a_stall_does_not(start: Start, tmp_path: Pa
     systemd = Systemd(str(tmp_path / "s"))
     env = {"NOTIFY_SOCKET": systemd.address, "WATCHDOG_USEC": "400000"}
     served = start("", "stall_timeout=2", env=env, stub={"STUB_STEPS": "stall"})
+    until(lambda: "STOPPING=1" in systemd.receive(), "STOPPING=1")
     assert served.ended() == exit_codes.ENGINE_STALLED
     lines = systemd.receive()
     assert any("STATUS=the engine is stalled" in line for line in lines)
