@@ -4,7 +4,6 @@ import os
 import socket
 from collections.abc import Mapping
 
-
 SEND_SECONDS = 1.0  # a reader that has stopped reading must not hold the supervisor up
 
 
@@ -27,7 +26,7 @@ class Notifier:
         return bool(self._address)
 
     def send(self, **states: str) -> None:
-        """Send states, such as ``send(READY="1", STATUS="ready")``; a lost or full socket is ignored."""
+        """Send states: ``send(READY="1", STATUS="ready")``; a lost or full socket loses it."""
         if not self._address:
             return
         message = "\n".join(f"{key}={value}" for key, value in states.items())
