@@ -74,7 +74,9 @@ class _Stream:
         while True:
             self._spoke.clear()
             try:
-                await asyncio.wait_for(self._spoke.wait(), self._interval)
+                # Not wait_for: that of Python 3.11 loses a cancellation beside the event.
+                async with asyncio.timeout(self._interval):
+                    await self._spoke.wait()
                 continue
             except TimeoutError:
                 pass

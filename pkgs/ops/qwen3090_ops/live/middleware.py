@@ -43,7 +43,8 @@ async def _ask(scope: Scope) -> tuple[int, dict[str, Any]]:
         return 503, {"error": "the engine is still starting"}
     try:
         asked = client.collective_rpc("qwen3090_report")
-        return 200, {"workers": await asyncio.wait_for(asked, TIMEOUT_S)}
+        async with asyncio.timeout(TIMEOUT_S):
+            return 200, {"workers": await asked}
     except TimeoutError:
         return 503, {"error": f"no answer from the worker within {TIMEOUT_S:.0f} s"}
     except Exception as error:
