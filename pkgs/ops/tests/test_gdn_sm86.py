@@ -21,6 +21,8 @@ def test_the_kernels_fit_an_rtx_3090() -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=600
     )
+    if done.returncode == 3:
+        pytest.skip("vLLM uses no Triton in this environment")
     assert done.returncode == 0, done.stderr[-3000:]
     needs = json.loads(done.stdout.splitlines()[-1])
     print(needs)

@@ -1,10 +1,11 @@
 """Compiles the DeltaNet kernels that patch 0241 changes for sm_86, without a GPU; prints JSON.
 
-Run by test_gdn_sm86.py in a process of its own: vLLM uses Triton on a machine without a GPU only
+Exit status 3: vLLM takes no Triton here. Run by test_gdn_sm86.py in a process of its own: vLLM uses Triton on a machine without a GPU only
 where Triton has a backend called "cpu".
 """
 
 import json
+import sys
 import types
 from typing import Any
 
@@ -14,6 +15,10 @@ never = types.SimpleNamespace(is_active=lambda: False, supports_target=lambda _:
 backends.backends["cpu"] = types.SimpleNamespace(driver=never, compiler=never)
 
 from qwen3090_ops.kernels import Example, compile_for  # noqa: E402
+from vllm.triton_utils import HAS_TRITON  # noqa: E402
+
+if not HAS_TRITON:  # an engine for GPUs, on a machine without one: its kernels are placeholders
+    sys.exit(3)
 
 OPS = "vllm.third_party.flash_linear_attention.ops"
 DRAFTS = 7
