@@ -1,7 +1,7 @@
 """Compiles the DeltaNet kernels that patch 0241 changes for sm_86, without a GPU; prints JSON.
 
-Exit status 3: vLLM takes no Triton here. Run by test_gdn_sm86.py in a process of its own: vLLM uses Triton on a machine without a GPU only
-where Triton has a backend called "cpu".
+Exit status 3: vLLM takes no Triton here. Run by test_gdn_sm86.py in a process of its own: vLLM
+uses Triton on a machine without a GPU only where Triton has a backend called "cpu".
 """
 
 import json
