@@ -170,7 +170,7 @@ def main() -> int:
         times = micros(case.flash), micros(case.ours)
         print(
             f"{length:7} x {tokens:2} x {requests} | {times[0]:8.1f} | {times[1]:7.1f} | "
-            f"{times[1] / times[0]:.3f} | {segments(requests, KV_HEADS, 1, multiprocessors()):2} | "
+            f"{times[1] / times[0]:.3f} | {segments(requests, KV_HEADS, multiprocessors()):2} | "
             f"{flash:.1e} {ours:.1e}",
             flush=True,
         )

@@ -11,13 +11,13 @@ MOST_SEGMENTS = 64
 PROGRAMS_A_MULTIPROCESSOR = 2
 
 
-def segments(requests: int, kv_heads: int, query_tiles: int, multiprocessors: int) -> int:
+def segments(requests: int, kv_heads: int, multiprocessors: int) -> int:
     """Return in how many parts a request's cache is read at once, for a batch of ``requests``.
 
     Enough that the parts of all requests fill the card twice (a block of the kernel takes about
     half of a multiprocessor's shared memory), a power of two.
     """
-    wanted = PROGRAMS_A_MULTIPROCESSOR * multiprocessors / (requests * kv_heads * query_tiles)
+    wanted = PROGRAMS_A_MULTIPROCESSOR * multiprocessors / (requests * kv_heads)
     found = 1
     while found < min(wanted, MOST_SEGMENTS):
         found *= 2
@@ -52,8 +52,7 @@ class Scratch:
     ) -> "Scratch":
         """Allocate for any batch of up to ``requests`` requests with ``tokens`` tokens each."""
         most = max(
-            count * segments(count, kv_heads, 1, multiprocessors)
-            for count in range(1, requests + 1)
+            count * segments(count, kv_heads, multiprocessors) for count in range(1, requests + 1)
         )
         rows = most * tokens * heads
         return cls(

@@ -75,7 +75,7 @@ def attend(
     shape = shape or shape_of(tokens, group)
     queries = shape.rows // group
     tiles = -(-tokens // queries)
-    parts = segments(requests, kv_heads, 1, multiprocessors)
+    parts = segments(requests, kv_heads, multiprocessors)
     if requests * parts * scratch.tokens * heads > scratch.partial.shape[0]:
         raise ValueError(f"{requests} requests in {parts} segments do not fit into the scratch")
     split_kernel[(requests * tiles, kv_heads, parts)](

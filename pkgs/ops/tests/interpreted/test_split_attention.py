@@ -111,8 +111,8 @@ def test_random_batches(data: st.DataObject) -> None:
 
 
 def test_segments_fill_the_card_and_are_bounded() -> None:
-    assert segments(1, 4, 1, 82) == 64 and segments(8, 4, 1, 82) == 8
-    assert segments(1, 4, 1, 10_000) == MOST_SEGMENTS and segments(64, 4, 1, 82) == 1
+    assert segments(1, 4, 82) == 64 and segments(8, 4, 82) == 8
+    assert segments(1, 4, 10_000) == MOST_SEGMENTS and segments(64, 4, 82) == 1
 
 
 def test_a_batch_beyond_the_scratch_is_refused() -> None:
