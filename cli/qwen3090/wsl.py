@@ -5,9 +5,14 @@ from pathlib import Path
 RELEASE = Path("/proc/sys/kernel/osrelease")
 
 
+def is_windows(kernel: str) -> bool:
+    """Return whether a kernel's version or release is of Windows' build (it names the builder)."""
+    return "microsoft" in kernel.lower()
+
+
 def on_wsl(release: Path = RELEASE) -> bool:
-    """Return whether the kernel is one of Windows' (WSL names its builder in the release)."""
+    """Return whether the running kernel is one of Windows'."""
     try:
-        return "microsoft" in release.read_text().lower()
+        return is_windows(release.read_text())
     except OSError:
         return False

@@ -9,6 +9,7 @@ from qwen3090.config import ConfigError, Resolved, ServeConfig
 from qwen3090.config.problems import Problem
 from qwen3090.doctor.machine import SMI_SECONDS, Machine
 from qwen3090.verify.settings import Asked
+from qwen3090.wsl import is_windows
 
 # Every driver knows these; others are asked for apart, so that an unknown one costs only itself.
 FIRST = ("name", "driver_version", "memory.total", "memory.free")
@@ -56,7 +57,7 @@ class Context:
     def wsl(self) -> int:
         """1 or 2 for the Windows Subsystem for Linux of that version, 0 elsewhere."""
         kernel = (self.machine.text("/proc/version") or "").lower()
-        if "microsoft" not in kernel:
+        if not is_windows(kernel):
             return 0
         return 2 if "wsl2" in kernel or self.machine.exists("/dev/dxg") else 1
 

@@ -11,9 +11,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+from qwen3090.config import ServeConfig, resolve
+from qwen3090.errors import UserError
+
 HERE = Path(__file__).resolve().parent
 CLI = HERE.parent.parent
 PATIENCE = 30.0
+
+
+def config(profile: str = "fast-mtp", *sets: str) -> ServeConfig:
+    """Return checked settings of a profile, with nothing from the environment."""
+    return resolve(profile, sets=sets, environ={}).require()
+
+
+def refused(call: Any, *arguments: Any) -> UserError:
+    """Return the error that a call ends with."""
+    with pytest.raises(UserError) as caught:
+        call(*arguments)
+    return caught.value
 
 
 def free_port() -> int:

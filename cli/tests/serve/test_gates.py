@@ -4,19 +4,16 @@ import json
 import os
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from qwen3090.config import ServeConfig, resolve
-from qwen3090.errors import UserError
 from qwen3090.main import cli
 from qwen3090.serve import exit_codes, gates
 from qwen3090.serve.checkpoint import INDEX, checkpoint_problems
 from qwen3090.serve.gpu import check_gpu
 from qwen3090.serve.plan_gate import check_plan
 
-from .harness import free_port
+from .harness import config, free_port, refused
 
 REAL = {
     "architectures": ["Qwen3_5ForConditionalGeneration"],
@@ -37,16 +34,6 @@ REAL = {
         "dtype": "bfloat16",
     },
 }
-
-
-def config(profile: str = "fast-mtp", *sets: str) -> ServeConfig:
-    return resolve(profile, sets=sets, environ={}).require()
-
-
-def refused(call: Any, *arguments: Any) -> UserError:
-    with pytest.raises(UserError) as caught:
-        call(*arguments)
-    return caught.value
 
 
 def shard(path: Path, *names: str) -> None:

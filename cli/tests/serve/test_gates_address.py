@@ -4,23 +4,11 @@ import os
 import socket
 import subprocess
 import sys
-from typing import Any
 
-import pytest
-from qwen3090.config import ServeConfig, resolve
-from qwen3090.errors import UserError
 from qwen3090.serve import exit_codes, gates
 from qwen3090.serve.claim import claimed
 
-
-def config(profile: str = "fast-mtp", *sets: str) -> ServeConfig:
-    return resolve(profile, sets=sets, environ={}).require()
-
-
-def refused(call: Any, *arguments: Any) -> UserError:
-    with pytest.raises(UserError) as caught:
-        call(*arguments)
-    return caught.value
+from .harness import config, refused
 
 
 def test_a_taken_port_names_its_holder() -> None:

@@ -4,28 +4,20 @@ The asynchronous one schedules a step before the last one's tokens are known, as
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from qwen3090_ops import progress
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+from blocks.layout import CONFIG
+
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 BLOCK = 16
 CHUNK = 32
-CONFIG = {
-    "architectures": ["Qwen2ForCausalLM"],
-    "model_type": "qwen2",
-    "hidden_size": 64,
-    "intermediate_size": 64,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 4,
-    "num_hidden_layers": 1,
-    "vocab_size": 128,
-    "max_position_embeddings": 512,
-    "torch_dtype": "bfloat16",
-}
 
 
 def make(name: str, folder: Path) -> Any:
