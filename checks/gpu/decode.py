@@ -68,6 +68,8 @@ def timed(llm: Any, what: Load, tokens: int) -> str:
             first = first or time.perf_counter()
             events.append((time.perf_counter(), sum(made.values())))
     kept = events[2:-2]
+    if len(kept) < 2:
+        return f"STEP {what}: never {what.requests} decoding at once; fewer fit into the pool"
     gaps = sorted(b[0] - a[0] for a, b in itertools.pairwise(kept))
     seconds, count = kept[-1][0] - kept[0][0], kept[-1][1] - kept[0][1]
     return (
