@@ -2,7 +2,7 @@
 
 Per token and KV head its store kernels write [K | fp32 scale | V | fp32 scale]
 (vllm.v1.attention.ops.triton_reshape_and_cache_flash and int4_per_token_head). A head is 520 or
-264 bytes long, so V starts at a multiple of 4 bytes only: readers load whole words of 4 or 8 values.
+264 bytes long, so V starts at a multiple of 4 bytes only: readers load words of 4 or 8 values.
 
 ``int8``: value = int8 x scale. ``int4``: keys and values are rotated first by vLLM's randomized
 Hadamard transform, of norm sqrt(dim); value = (nibble - zero point) x scale, the lower nibble of a
@@ -65,7 +65,7 @@ def rotation(dim: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor
     from vllm.v1.attention.ops.int4_per_token_head import single_rht
 
     # its CUDA path rounds to bf16, which keeps the signs
-    signs = single_rht(torch.eye(dim, device=device)).sign()
+    signs: torch.Tensor = single_rht(torch.eye(dim, device=device)).sign()
     return (signs / dim).to(dtype)
 
 
