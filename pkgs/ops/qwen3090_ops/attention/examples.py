@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from qwen3090_ops.attention import unpack_examples
 from qwen3090_ops.attention.split import shape_of
 from qwen3090_ops.kernels import Example
 
@@ -50,6 +51,7 @@ def _split(tokens: int) -> Example:
 
 
 EXAMPLES = [
+    *unpack_examples.EXAMPLES,
     *(_split(tokens) for tokens in (2, 5, 8, 16, 21, 64)),
     Example(
         "verify attention, merge",
