@@ -30,6 +30,7 @@ CASES = {
         ["fast-mtp", CACHE],
         ["fast", *NONE],
         ["fast", *NONE, CACHE],
+        ["long-mtp"],
         ["huge"],
         ["batch"],
         ["batch-262k"],

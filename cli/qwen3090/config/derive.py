@@ -75,7 +75,7 @@ def _drafter_format(speculation: str, kv_format: str) -> str | None:
     if speculation == "mtp":
         return kv_format
     if speculation == "dflash2":
-        return "int8" if kv_format == "int8" else "bf16"
+        return "int8" if kv_format in ("int8", "int4") else "bf16"
     return None
 
 

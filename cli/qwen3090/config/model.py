@@ -147,8 +147,8 @@ class ServeConfig(BaseModel):
     )
     split_attention: Bool = Field(
         True,
-        description="Read the cache in parts side by side when drafts are verified (FLASH_ATTN); "
-        "false leaves it to FlashAttention, which reads a long request in one go.",
+        description="Read the cache in parts side by side when drafts are verified, and let "
+        "FlashAttention prefill over an int8 or int4 cache; false leaves both to vLLM's kernels.",
     )
     # Engine
     runner: Literal["v1", "v2"] = Field("v2", description="vLLM's model runner.")

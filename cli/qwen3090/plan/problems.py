@@ -53,7 +53,7 @@ class Facts:
 def find_problems(inputs: PlanInput, geometry: Geometry, facts: Facts) -> tuple[Problem, ...]:
     """Return every problem, formats first, then pages, prefix caching, lengths and the pool."""
     return (
-        *_formats(inputs, geometry),
+        *_formats(inputs),
         *_drafting(inputs, geometry),
         *_pages(inputs, facts),
         *_prefix_cache(inputs, facts),
@@ -62,30 +62,13 @@ def find_problems(inputs: PlanInput, geometry: Geometry, facts: Facts) -> tuple[
     )
 
 
-def _formats(inputs: PlanInput, geometry: Geometry) -> Iterator[Problem]:
+def _formats(inputs: PlanInput) -> Iterator[Problem]:
     yield from _format("kv_format", inputs.target_format, inputs.target_backend, inputs.device)
     if inputs.speculation == "none":
         return
     draft = inputs.drafter_format
     if draft != inputs.target_format:
         yield from _format("drafter_kv_format", draft, inputs.draft_backend, inputs.device)
-        # attn_utils.py shapes a quantized layer by the target's format, whatever its own is;
-        # only Triton's shape depends on it, and only the width of the content matters.
-        width = _triton_width(inputs.target_format, geometry.head_dim)
-        own = _triton_width(draft, geometry.head_dim)
-        if draft.bits < 16 and inputs.draft_backend == "TRITON_ATTN" and width != own:
-            yield Problem(
-                "drafter_kv_format",
-                f"a {draft.name} drafter beside a {inputs.target_format.name} target gets a cache "
-                f"of the target's width: v1/worker/gpu/attn_utils.py:402-412 shapes every "
-                "quantized layer by the target's kv_format",
-                f"set drafter_kv_format to bf16 or to {inputs.target_format.name}",
-            )
-
-
-def _triton_width(fmt: KVFormat, head_dim: int) -> int:
-    """Return the stored elements of one head and token, as TRITON_ATTN shapes them."""
-    return fmt.token_bytes(1, head_dim) * 8 // max(fmt.bits, 8)
 
 
 def _format(key: str, fmt: KVFormat, backend: str, device: str) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ env \
   --api-server-count 1 \
   --dtype bfloat16 \
   --max-model-len 262144 \
-  --max-num-seqs 4 \
+  --max-num-seqs 2 \
   --max-num-batched-tokens 2048 \
   --gpu-memory-utilization 0.93 \
   --kv-cache-memory-bytes 5583457484 \
@@ -26,8 +26,8 @@ env \
   --mamba-cache-mode align \
   --async-scheduling \
   --language-model-only \
-  --compilation-config '{"cudagraph_capture_sizes":[1,2,4,8,12,16]}' \
-  --speculative-config '{"method":"mtp","num_speculative_tokens":3,"draft_sample_method":"probabilistic","rejection_sample_method":"standard"}' \
+  --compilation-config '{"max_cudagraph_capture_size":16}' \
+  --speculative-config '{"method":"dflash","num_speculative_tokens":7,"draft_sample_method":"probabilistic","rejection_sample_method":"standard","model":"/models/drafter","attention_backend":"TRITON_ATTN","kv_cache_dtype":"int8_per_token_head"}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
   --reasoning-parser qwen3090 \
@@ -38,5 +38,5 @@ env \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \
-  --additional-config '{"qwen3090":{"mtp_draft_vocab":true,"draft_truncation":true}}' \
+  --additional-config '{"qwen3090":{"candidate_topk":"flashinfer","draft_truncation":true,"split_attention":true}}' \
   --middleware qwen3090_ops.api.middleware.Api

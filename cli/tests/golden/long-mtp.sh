@@ -19,15 +19,15 @@ env \
   --max-num-batched-tokens 2048 \
   --gpu-memory-utilization 0.93 \
   --kv-cache-memory-bytes 6442450944 \
-  --kv-cache-dtype fp8 \
-  --attention-backend FLASHINFER \
+  --kv-cache-dtype int8_per_token_head \
+  --attention-backend TRITON_ATTN \
   --mamba-ssm-cache-dtype float16 \
   --enable-prefix-caching \
   --mamba-cache-mode align \
   --async-scheduling \
   --language-model-only \
-  --compilation-config '{"cudagraph_capture_sizes":[1,2,4,8,12,16,20,24,28,32]}' \
-  --speculative-config '{"method":"mtp","num_speculative_tokens":3,"draft_sample_method":"probabilistic","rejection_sample_method":"standard"}' \
+  --compilation-config '{"cudagraph_capture_sizes":[1,2,4,5,10,15,20,25,30,35,40]}' \
+  --speculative-config '{"method":"mtp","num_speculative_tokens":4,"draft_sample_method":"probabilistic","rejection_sample_method":"standard"}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
   --reasoning-parser qwen3090 \
@@ -38,5 +38,5 @@ env \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \
-  --additional-config '{"qwen3090":{"mtp_draft_vocab":true,"draft_truncation":true}}' \
+  --additional-config '{"qwen3090":{"mtp_draft_vocab":true,"draft_truncation":true,"split_attention":true}}' \
   --middleware qwen3090_ops.api.middleware.Api

@@ -38,5 +38,5 @@ env \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \
-  --additional-config '{"qwen3090":{"candidate_topk":"flashinfer","draft_truncation":true}}' \
+  --additional-config '{"qwen3090":{"candidate_topk":"flashinfer","draft_truncation":true,"split_attention":true}}' \
   --middleware qwen3090_ops.api.middleware.Api

@@ -22,10 +22,14 @@ def problems(**changes: Any) -> list[tuple[str, str, str]]:
         {"kv_format": "int8", "context": 131_072, "prefix_cache": True},
         {"kv_format": "int4", "drafter_kv_format": "bf16"},
         {"kv_format": "int4", "drafter_kv_format": "bf16", "prefix_cache": True},
+        {"kv_format": "int4", "drafter_kv_format": "int8", "prefix_cache": True},
+        {"kv_format": "int8", "drafter_kv_format": "int4"},
+        {"drafter_kv_format": "int8"},
         {"kv_format": "fp8"},
         {"speculation": "mtp", "draft_tokens": 4, "prefix_cache": True},
         {"speculation": "mtp", "draft_tokens": 3, "kv_format": "fp8", "prefix_cache": True},
-        {"speculation": "mtp", "draft_tokens": 3, "kv_format": "int4", "prefix_cache": True},
+        {"speculation": "mtp", "draft_tokens": 4, "kv_format": "int8", "prefix_cache": True},
+        {"speculation": "mtp", "draft_tokens": 4, "kv_format": "int4", "prefix_cache": True},
         {"speculation": "none", "prefix_cache": True},
     ],
 )
@@ -53,13 +57,6 @@ def test_what_runs_has_no_problem(changes: dict[str, Any]) -> None:
         (
             {"kv_format": "int4", "attention_backend": "FLASHINFER"},
             "kv_format", "FLASHINFER stores no int4_per_token_head", "TRITON_ATTN",
-        ),
-        (
-            {"kv_format": "int4", "drafter_kv_format": "int8"},
-            "drafter_kv_format", "attn_utils.py:402", "bf16 or to int4",
-        ),
-        (
-            {"drafter_kv_format": "int8"}, "drafter_kv_format", "attn_utils.py:402", "bf16",
         ),
         (
             {"kv_format": "fp8", "drafter_kv_format": "bf16"},

@@ -114,13 +114,27 @@ def test_exact_graph_sizes() -> None:
             "split_attention=0",
             {"mtp_draft_vocab": True, "draft_truncation": True, "split_attention": False},
         ),
-        ("long", "candidate_topk=torch", {"candidate_topk": "torch", "draft_truncation": True}),
+        (
+            "long",
+            "candidate_topk=torch",
+            {"candidate_topk": "torch", "draft_truncation": True, "split_attention": True},
+        ),
+        (
+            "huge",
+            "split_attention=0",
+            {"candidate_topk": "flashinfer", "draft_truncation": True, "split_attention": False},
+        ),
+        (
+            "long-mtp",
+            "kv_format=fp8 draft_tokens=3",
+            {"mtp_draft_vocab": True, "draft_truncation": True},
+        ),
     ],
 )
 def test_knobs_that_are_compiled_travel_where_vllm_hashes_them(
     profile: str, sets: str, expected: dict[str, object]
 ) -> None:
-    found = launch(profile, sets)
+    found = launch(profile, *sets.split())
     assert json.loads(value(found, "--additional-config")) == {"qwen3090": expected}
 
 

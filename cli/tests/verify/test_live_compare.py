@@ -142,7 +142,7 @@ def test_an_empty_report_passes_nothing() -> None:
 
 
 def mtp(report: dict[str, Any]) -> dict[str, Any]:
-    """Turn the report into that of ``long-mtp``: FlashInfer, fp8, piecewise graphs."""
+    """Turn the report into that of ``long-mtp`` over fp8: FlashInfer, piecewise graphs."""
     report = copy.deepcopy(report)
     report["settings"]["context"] = 150_000
     for role, layers in (("target", 16), ("drafter", 1)):
@@ -169,7 +169,8 @@ def mtp(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_mtp_over_flashinfer_is_piecewise_and_its_drafts_are_warned_of() -> None:
-    expected = promised(profile="long-mtp", draft_vocabulary=40_960)
+    fp8 = ("kv_format=fp8", "draft_tokens=3")
+    expected = promised(*fp8, profile="long-mtp", draft_vocabulary=40_960)
     found = findings(mtp(fast()), expected)
     bad = {each.check: each.detail for each in found.values() if each.status is Status.FAIL}
     assert not bad

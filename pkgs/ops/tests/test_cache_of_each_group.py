@@ -60,15 +60,17 @@ def spec(name: str, dtype: str, block: int) -> Any:
     """Return a layer's spec as the layer and its backend make it."""
     heads, dim = HEADS[name]
     fields: dict[str, Any] = {
-        "block_size": block, "num_kv_heads": heads, "head_size": dim, "head_size_v": dim,
-        "dtype": kv_cache_dtype_str_to_dtype(dtype, None), "kv_quant_mode": get_kv_quant_mode(dtype),
+        "block_size": block,
+        "num_kv_heads": heads,
+        "head_size": dim,
+        "head_size_v": dim,
+        "dtype": kv_cache_dtype_str_to_dtype(dtype, None),
+        "kv_quant_mode": get_kv_quant_mode(dtype),
         "indexes_kv_by_block_stride": True,
-    }  # fmt: skip
-    window = name == DRAFTER
-    made = (
-        SlidingWindowSpec(sliding_window=2048, **fields) if window else FullAttentionSpec(**fields)
-    )
-    return TritonAttentionBackend.customize_spec(made)
+    }
+    if name == TARGET:
+        return TritonAttentionBackend.customize_spec(FullAttentionSpec(**fields))
+    return TritonAttentionBackend.customize_spec(SlidingWindowSpec(sliding_window=2048, **fields))
 
 
 class Layer(SimpleNamespace):
