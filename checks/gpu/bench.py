@@ -7,15 +7,19 @@ MODEL is a directory of make_checkpoint.py (prepared or not), or one that holds 
 the text is checked), "sampled" (check again, and at temperature 1), "long" (more prompt lengths to
 check), "stock" (true: without what only a patched vLLM knows), "drafter", "llm" and
 "speculative" (over the profile's arguments), "decode" and "profile" (loads to time and to list
-kernels for: decode.load says how they are written), "top" (kernels to list), "probe" (a .pt file
-for what single layers answer, for compare.py).
+kernels for: decode.load says how they are written; a load's prompts are prefilled once, then they
+come from the prefix cache where the profile has one), "repeat" (of each load, 3) and "tokens" (to
+decode each time, 240), "top" (kernels to list), "prefill" (lengths of fresh prompts to time up to
+the first token) and "prefill_repeat" (3), "probe" (a .pt file for what single layers answer, for
+compare.py).
 Several may boot at once: with PEERS="A B" in the environment each waits (at most WAIT_S seconds)
 until all have booted, and they time one by one. RUN names the folder they share.
 """
 
 import os
 
-os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_USE_V2_MODEL_RUNNER="1")
+os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0")
+os.environ.setdefault("VLLM_USE_V2_MODEL_RUNNER", "1")
 import argparse
 import fcntl
 import json
@@ -29,6 +33,7 @@ from decode import load, timed
 from engine_args import plan, serve_args, settings
 from live import findings
 from looks import facts, probes
+from prefill import prefills
 from qwen3090.verify import render
 from step_kernels import kernels
 from text import continued, forced
@@ -96,6 +101,16 @@ def examine(llm: LLM, runner: Any, options: dict[str, Any], vocab: int) -> None:
         torch.save(found | {"forced": forced(llm, vocab)}, options["probe"])
 
 
+def fitting(llm: LLM, loads: list[str | int], tokens: int) -> list[str]:
+    """Return the loads that fit into the context, as text, and say which do not."""
+    most = llm.llm_engine.vllm_config.model_config.max_model_len
+    fits = [str(each) for each in loads if load(str(each)).length + tokens <= most]
+    for each in loads:
+        if str(each) not in fits:
+            say(f"LEFT OUT: {each}, with {tokens} tokens more than the context of {most}")
+    return fits
+
+
 def main() -> None:
     global NAME
     parser = argparse.ArgumentParser(description=__doc__)
@@ -137,12 +152,16 @@ def main() -> None:
     wait_for_peers()
     with (RUN / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for text in options.get("decode", []):
-            timed(llm, load(text), 80)
+        tokens = options.get("tokens", 240)
+        for text in fitting(llm, options.get("decode", []), tokens):
+            say("WARM", timed(llm, load(text), 80))
             for _ in range(options.get("repeat", 3)):
-                say(timed(llm, load(text), options.get("tokens", 240)))
-        for text in options.get("profile", []):
+                say(timed(llm, load(text), tokens))
+        for text in fitting(llm, options.get("profile", []), 200):
             for line in kernels(llm, load(text), top=options.get("top", 14)):
+                say(line)
+        if lengths := options.get("prefill"):
+            for line in prefills(llm, lengths, options.get("prefill_repeat", 3)):
                 say(line)
     say(f"RESERVED {torch.cuda.max_memory_reserved() / 1e9:.3f} GB at most")
     say("DONE")

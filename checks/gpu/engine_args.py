@@ -50,7 +50,8 @@ def serve_args(
     """
     places = [f"model={model}", *([f"drafter={drafter}"] if drafter else [])]
     argv = _cli("serve", *settings([*words, *places]), "--dry-run", "--json")["argv"]
-    options = argv[argv.index("serve") + 1 :]
+    # The CPU engine of the profile demo, good for a dry run, is started without `vllm serve`.
+    options = argv[argv.index("serve" if "serve" in argv else "--model") + 1 :]
     options = _without(options, PARSERS + (OURS if stock else ()))
     return engine_args(options) | {
         "gpu_memory_utilization": 0.05,  # not used: the pool is pinned, and several engines share

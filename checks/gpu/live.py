@@ -7,7 +7,8 @@ bench.py prints the same lines for each engine that it boots.
 
 import os
 
-os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_USE_V2_MODEL_RUNNER="1")
+os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0")
+os.environ.setdefault("VLLM_USE_V2_MODEL_RUNNER", "1")
 import argparse
 import sys
 from typing import Any

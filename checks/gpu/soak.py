@@ -12,7 +12,8 @@ asked, or more than 23.6 GiB of reserved memory.
 
 import os
 
-os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_USE_V2_MODEL_RUNNER="1")
+os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0")
+os.environ.setdefault("VLLM_USE_V2_MODEL_RUNNER", "1")
 import argparse
 import collections
 import itertools
