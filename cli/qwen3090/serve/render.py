@@ -139,8 +139,8 @@ def _knobs(c: ServeConfig) -> dict[str, Any]:
         knobs["candidate_topk"] = c.candidate_topk
     if c.speculation != "none" and c.draft_sampling == "probabilistic":
         knobs["draft_truncation"] = c.draft_truncation
-    ours = c.device == "cuda" and c.attention_backend in ("FLASH_ATTN", "TRITON_ATTN")
-    if ours and c.speculation != "none":
+    verified = c.attention_backend == "FLASH_ATTN" and c.speculation != "none"
+    if c.device == "cuda" and (verified or c.attention_backend == "TRITON_ATTN"):
         knobs["split_attention"] = c.split_attention
     if c.int8_activations != "none":
         knobs["int8_activations"] = c.int8_activations

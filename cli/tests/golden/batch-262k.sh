@@ -35,4 +35,5 @@ env \
   --scheduler-cls qwen3090_ops.scheduler.ProgressAsyncScheduler \
   --middleware qwen3090_ops.drain.Drain \
   --shutdown-timeout 10 \
+  --additional-config '{"qwen3090":{"split_attention":true}}' \
   --middleware qwen3090_ops.api.middleware.Api

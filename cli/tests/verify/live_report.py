@@ -19,11 +19,12 @@ def _full(sizes: list[int], query: int | None) -> list[dict[str, Any]]:
     return [{"tokens": size, "query": query} for size in sizes]
 
 
-def _attention(layers: int) -> dict[str, Any]:
+def _attention(layers: int, split: int = 0) -> dict[str, Any]:
     return {
         "layers": layers,
         "backends": {"FLASH_ATTN": layers},
         "bound": layers,
+        "split": split,
         "classes": {"vllm.v1.attention.backends.flash_attn.FlashAttentionImpl": layers},
         "cache": {"bfloat16": layers},
         "windows": {"None": layers},
@@ -57,7 +58,7 @@ def fast() -> dict[str, Any]:
             "eager": False, "vision_bytes": 0, "knobs": {},
         },
         "attention": {
-            "target": _attention(16),
+            "target": _attention(16, split=16),
             "drafter": _attention(5),
             "recurrent": {
                 "layers": 48, "backends": {"GDN_ATTN": 48}, "bound": 48,

@@ -63,6 +63,8 @@ WRONG: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
     ("attention", put("attention", "target", "backends", value={"TRITON_ATTN": 16}), "TRITON_ATTN"),
     ("attention", put("attention", "target", "bound", value=15), "1 layers have no cache"),
     ("attention", put("attention", "target", "layers", value=15), "the checkpoint has 16"),
+    ("attention", put("attention", "target", "split", value=0), "compute 0 layers, by the profile"),
+    ("drafter-attention", put("attention", "drafter", "split", value=5), "by the profile none"),
     ("drafter-attention", put("attention", "drafter", value=None), "no such layers"),
     ("drafter-attention", put("attention", "drafter", "backends", value={"X": 5}), "'X': 5"),
     ("recurrent", put("attention", "recurrent", "state", value={"float32": 48}), "float32"),
@@ -148,6 +150,7 @@ def mtp(report: dict[str, Any]) -> dict[str, Any]:
     for role, layers in (("target", 16), ("drafter", 1)):
         found = report["attention"][role]
         found |= {"layers": layers, "bound": layers, "backends": {"FLASHINFER": layers}}
+        found["split"] = 0
         found["cache"] = {"fp8_e4m3": layers}
     page = {"block": 832, "page": 1_703_936}
     report["pool"] |= {"blocks": 222, "tokens": 169_897, "bytes": 222 * 17 * 1_703_936}
@@ -166,6 +169,28 @@ def mtp(report: dict[str, Any]) -> dict[str, Any]:
     report["speculation"] |= {"method": "mtp", "tokens": 3, "class": "MTPSpeculator"}
     report["speculation"] |= {"selector": None, "draft_vocabulary": 40_960}
     return report
+
+
+@pytest.mark.parametrize(
+    ("profile", "sets", "target", "drafter"),
+    [
+        ("fast", (), True, False),
+        ("fast-mtp", (), True, True),
+        ("long", (), True, False),
+        ("long-mtp", (), True, True),
+        ("long-mtp", ("split_attention=false",), False, False),
+        ("long-mtp", ("kv_format=fp8", "draft_tokens=3"), False, False),
+        ("huge", (), True, False),
+        ("batch", (), False, False),
+        ("batch-262k", (), True, False),
+        ("fast", ("speculation=none", "draft_tokens=0"), False, False),
+    ],
+)
+def test_the_layers_that_our_kernels_compute(
+    profile: str, sets: tuple[str, ...], target: bool, drafter: bool
+) -> None:
+    expected = promised(*sets, profile=profile)
+    assert (expected.target_split, expected.drafter_split) == (target, drafter)
 
 
 def test_mtp_over_flashinfer_is_piecewise_and_its_drafts_are_warned_of() -> None:

@@ -12,7 +12,8 @@ Report = dict[str, Any]
 def attention(check: str, promise: Promise, report: Report) -> Finding:
     """Compare the target's attention kernels."""
     layers = promise.plan.geometry.attention_layers if promise.plan else None
-    return _layers(check, report["attention"].get("target"), promise.backend, layers)
+    found = report["attention"].get("target")
+    return _layers(check, found, promise.backend, layers, promise.target_split)
 
 
 def drafter_attention(check: str, promise: Promise, report: Report) -> Finding:
@@ -21,10 +22,10 @@ def drafter_attention(check: str, promise: Promise, report: Report) -> Finding:
     if promise.config.speculation == "none":
         wrong = f"{found['layers']} drafter layers are loaded" if found else ""
         return finding(check, wrong, "no drafter, as the profile says")
-    return _layers(check, found, promise.drafter_backend, None)
+    return _layers(check, found, promise.drafter_backend, None, promise.drafter_split)
 
 
-def _layers(check: str, found: Any, backend: str, layers: int | None) -> Finding:
+def _layers(check: str, found: Any, backend: str, layers: int | None, split: bool) -> Finding:
     if not found:
         return finding(check, "the engine has no such layers", "")
     count = found["layers"]
@@ -35,7 +36,11 @@ def _layers(check: str, found: Any, backend: str, layers: int | None) -> Finding
         wrong.append(f"{count} layers, the checkpoint has {layers}")
     if found["bound"] != count:
         wrong.append(f"{count - found['bound']} layers have no cache")
-    return finding(check, wrong, f"{count} layers by {backend} ({', '.join(found['classes'])})")
+    if found["split"] != (count if split else 0):
+        wanted = "all" if split else "none"
+        wrong.append(f"our kernels compute {found['split']} layers, by the profile {wanted}")
+    how = ", ".join([*found["classes"], *(["our kernels"] if split else [])])
+    return finding(check, wrong, f"{count} layers by {backend} ({how})")
 
 
 def recurrent(check: str, promise: Promise, report: Report) -> Finding:

@@ -47,6 +47,21 @@ class Promise:
     draft_vocabulary: int | None = None
 
     @property
+    def target_split(self) -> bool:
+        """Whether our attention kernels compute the target: verify steps, or a quantized cache."""
+        c = self.config
+        if c.device != "cuda" or not c.split_attention:
+            return False
+        if self.backend == "TRITON_ATTN":
+            return c.kv_format in ("int8", "int4")
+        return self.backend == "FLASH_ATTN" and c.speculation != "none"
+
+    @property
+    def drafter_split(self) -> bool:
+        """Whether they compute the drafter: MTP's layer; DFlash2's have windows."""
+        return self.target_split and self.config.speculation == "mtp"
+
+    @property
     def query(self) -> int:
         """Tokens of a request in one decode step."""
         return (self.config.draft_tokens or 0) + 1

@@ -75,6 +75,11 @@ class SplitFlashAttentionImpl(FlashAttentionImpl):  # type: ignore[misc]
             )
             self.shape = shape_of(tokens, self.num_queries_per_kv)
 
+    @property
+    def splits(self) -> bool:
+        """Return whether verify steps of this layer are ours."""
+        return self.scratch is not None
+
     def _fits(self) -> bool:
         """Return whether this layer is one that the kernel computes."""
         return (

@@ -9,8 +9,8 @@ def attention(worker: Any) -> dict[str, Any]:
     """Return per role (target, recurrent, drafter) counts of backends, classes and formats.
 
     ``backends`` are vLLM's names (FLASH_ATTN), ``classes`` the implementation that runs,
-    ``cache`` the format of the KV cache (bfloat16, fp8, int8_per_token_head), ``bound`` the layers
-    that have a cache tensor. Recurrent layers have ``state`` (dtype of the recurrent state),
+    ``cache`` the format of the KV cache (bfloat16, fp8, int8_per_token_head), ``split`` the layers
+    that our kernels compute, ``bound`` those that have a cache tensor. Recurrent layers have ``state`` (dtype of the recurrent state),
     ``prefill`` and ``decode`` (kernels) instead of ``cache``.
     """
     roles: dict[str, list[Any]] = {}
@@ -34,6 +34,7 @@ def _common(layers: list[Any]) -> dict[str, Any]:
 def _attention(layers: list[Any]) -> dict[str, Any]:
     return _common(layers) | {
         "classes": count([_class(layer.impl) for layer in layers]),
+        "split": sum(bool(getattr(layer.impl, "splits", False)) for layer in layers),
         "cache": count([str(layer.kv_cache_dtype) for layer in layers]),
         "windows": count([str(getattr(layer, "sliding_window", None)) for layer in layers]),
     }
