@@ -11,6 +11,7 @@ from pathlib import Path
 from qwen3090 import smi
 from qwen3090.errors import UserError
 from qwen3090.models.headers import read_header
+from qwen3090.plan.formats import kv_format
 from qwen3090.plan.graphs import graph_bytes
 from qwen3090.plan.inputs import PlanInput
 
@@ -20,6 +21,9 @@ CONTEXT_BYTES = 220_000_000  # CUDA context and libraries
 TRANSIENT_BYTES = int(1.09 * GIB)  # activation peak of 2,048-token steps
 # int8 activations: the widest input of a step (17,408 values) a second time, and a scale a token.
 INT8_BYTES_PER_TOKEN = 17_408 + 4
+# What prefill over an int8 or int4 cache unpacks at a time: K and V of 8,192 tokens, 4 heads of 256
+# in bf16 (qwen3090_ops/attention/prefill.py; a test compares).
+UNPACKED_BYTES = 33_554_432
 # Tensor bytes of the prepared checkpoints without vision tower and MTP module, and of MTP.
 WEIGHT_BYTES = {"fast": 14_542_902_560, "base": 15_178_601_760}
 MTP_BYTES = {"fast": 327_158_928, "base": 644_353_168}
@@ -122,11 +126,14 @@ def graph_item(inputs: PlanInput) -> Item:
 
 def transient_item(inputs: PlanInput) -> Item:
     """Return what one step takes beside weights and pool."""
-    note = "published peak; 1.96 GiB at a first start"
-    if inputs.int8_activations == "none":
-        return Item("transients", TRANSIENT_BYTES, True, note)
-    size = TRANSIENT_BYTES + inputs.max_batched_tokens * INT8_BYTES_PER_TOKEN
-    return Item("transients", size, True, f"{note}; int8 inputs added")
+    size, notes = TRANSIENT_BYTES, ["published peak; 1.96 GiB at a first start"]
+    if inputs.int8_activations != "none":
+        size += inputs.max_batched_tokens * INT8_BYTES_PER_TOKEN
+        notes.append("int8 inputs added")
+    if inputs.device == "cuda" and kv_format(inputs.kv_format).name in ("int8", "int4"):
+        size += UNPACKED_BYTES
+        notes.append("unpacked context added")
+    return Item("transients", size, True, "; ".join(notes))
 
 
 def pool_estimate(inputs: PlanInput, weights: list[Item], card: int) -> int:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qwen3090.config import profile_names, resolve
 from qwen3090.plan import PlanInput
-from qwen3090.plan.budget import budget, pool_estimate
+from qwen3090.plan.budget import UNPACKED_BYTES, budget, pool_estimate
 from qwen3090.plan.graphs import (
     EXACT_SEATS,
     PUBLISHED,
@@ -138,13 +138,15 @@ def test_graph_memory_is_the_next_larger_published_figure(drafts: int, figure: i
     assert graph_bytes(drafts) == PUBLISHED[figure]
 
 
-def test_an_unpinned_pool_leaves_room_for_graphs_and_int8_inputs() -> None:
+def test_an_unpinned_pool_leaves_room_for_what_a_step_takes() -> None:
     def pool(**changes: Any) -> int:
         return pool_estimate(PlanInput(kv_bytes=None, **changes), [], 24 * 2**30)
 
     assert pool(eager=True) - pool() == PUBLISHED[7]
     assert pool(graph_bytes=10**9) - pool(graph_bytes=2 * 10**9) == 10**9
     assert pool() - pool(int8_activations="mlp") == 2048 * 17_412
+    assert pool() - pool(kv_format="int4") == pool() - pool(kv_format="int8") == UNPACKED_BYTES
+    assert pool() == pool(kv_format="fp8")
 
 
 @pytest.mark.parametrize("profile", GPU)

@@ -10,8 +10,9 @@ def attention(worker: Any) -> dict[str, Any]:
 
     ``backends`` are vLLM's names (FLASH_ATTN), ``classes`` the implementation that runs,
     ``cache`` the format of the KV cache (bfloat16, fp8, int8_per_token_head), ``split`` the layers
-    that our kernels compute, ``bound`` those that have a cache tensor. Recurrent layers have ``state`` (dtype of the recurrent state),
-    ``prefill`` and ``decode`` (kernels) instead of ``cache``.
+    that our kernels compute, ``bound`` those that have a cache tensor. Recurrent layers have
+    ``state`` (dtype of the recurrent state), ``prefill`` and ``decode`` (kernels) instead of
+    ``cache``.
     """
     roles: dict[str, list[Any]] = {}
     for _, role, layer in cached_layers(worker.model_runner):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from qwen3090_ops.attention import reference
 from qwen3090_ops.attention.batches import arrange
 from qwen3090_ops.attention.formats import INT4, INT8, Format, words
-from qwen3090_ops.attention.prefill import Context, prefill
+from qwen3090_ops.attention.prefill import CONTEXT_TOKENS, Context, prefill
 from qwen3090_ops.attention.unpack import unpack
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -167,3 +167,10 @@ def test_the_reference_of_this_file_is_the_one_of_split_attention() -> None:
     table, length = torch.zeros(1, 1, dtype=torch.int32), torch.tensor([34])
     expected = reference.attend(made.q, *whole, table, length, made.starts, DIM**-0.5)
     torch.testing.assert_close(made.expected(), expected)
+
+
+def test_the_plan_counts_the_unpacked_context() -> None:
+    from qwen3090.plan.budget import UNPACKED_BYTES
+
+    context = Context.make(4, 256, torch.bfloat16, torch.device("cpu"), CONTEXT_TOKENS)
+    assert context.keys.nbytes + context.values.nbytes == UNPACKED_BYTES
