@@ -1,10 +1,12 @@
 """Runs the DeltaNet kernels of a speculative step on valid and invalid rows on a GPU; no engine.
 
-usage: gdn_bounds.py [--valid-only]     PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer \\
-       --tool memcheck python gdn_bounds.py
+usage: gdn_bounds.py [--valid-only] [--guard] [--only NAME]
+       PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck python gdn_bounds.py
 Twice, with an unpatched vLLM and with the series: the digests of the valid rows must be equal, and
 only the patched kernels must pass without an invalid access. Every state tensor is an allocation
-of its own, so that the sanitizer sees a read before or behind it. Exit status 1: an invalid row
+of its own, so that the sanitizer sees a read before or behind it. --guard needs no sanitizer: the
+states begin, and the table of slots ends, where mapped memory does (guarded.py), so that such an
+access ends the process (one kernel a process then: --only). Exit status 1: an invalid row
 whose output is not zero, a state that a step should not have touched, or a value that is no number.
 """
 
@@ -16,6 +18,7 @@ from collections.abc import Callable
 
 os.environ.setdefault("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
 import torch
+from guarded import guarded
 from vllm.model_executor.layers.mamba.ops.causal_conv1d import causal_conv1d_update
 from vllm.third_party.flash_linear_attention.ops.fused_recurrent import (
     fused_recurrent_gated_delta_rule,
@@ -107,7 +110,9 @@ KERNELS: dict[str, tuple[Kernel, tuple[int, ...], torch.dtype]] = {
 }
 
 
-def step(name: str, invalid: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, set[int]]:
+def step(
+    name: str, invalid: bool, guard: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, set[int]]:
     """Return (output, states before, states after, rows that are invalid) of one step."""
     kernel, shape, dtype = KERNELS[name]
     states = normal(SLOTS, *shape, seed=12, dtype=dtype)
@@ -118,6 +123,8 @@ def step(name: str, invalid: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Te
         if slot is not None:
             table[row] = slot
     before = states.clone()
+    if guard:
+        states, table = guarded(states, "start"), guarded(table, "end")
     out = kernel(states, table, accepted)
     torch.cuda.synchronize()
     return out, before, states, set(INVALID) if invalid else set()
@@ -127,8 +134,8 @@ def digest(rows: torch.Tensor) -> str:
     return hashlib.sha256(rows.float().cpu().numpy().tobytes()).hexdigest()[:16]
 
 
-def check(name: str, invalid: bool) -> bool:
-    out, before, after, wrong = step(name, invalid)
+def check(name: str, invalid: bool, guard: bool) -> bool:
+    out, before, after, wrong = step(name, invalid, guard)
     good = [row for row in range(REQUESTS) if row not in wrong]
     zero = all(bool((out[row] == 0).all()) for row in wrong)
     slots = [1 + row * WIDTH + column for row in wrong for column in range(WIDTH)]
@@ -146,10 +153,13 @@ def check(name: str, invalid: bool) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--valid-only", action="store_true", help="only the digests to compare")
+    parser.add_argument("--guard", action="store_true", help="fault at an access outside")
+    parser.add_argument("--only", choices=KERNELS, help="one kernel")
     given = parser.parse_args()
     print(f"GDN on {torch.cuda.get_device_name()}", flush=True)
     kinds = (False,) if given.valid_only else (False, True)
-    results = [check(name, invalid) for name in KERNELS for invalid in kinds]
+    names = [given.only] if given.only else list(KERNELS)
+    results = [check(name, invalid, given.guard) for name in names for invalid in kinds]
     print("GDN", "right" if all(results) else "WRONG", flush=True)
     return int(not all(results))
 
