@@ -24,11 +24,21 @@ import torch
 
 @dataclass(frozen=True)
 class Run:
-    """Rows ``first`` to ``end`` of a batch, each of at most ``tokens`` new tokens."""
+    """Neighbouring short rows.
+
+    Attributes:
+        first, end: the rows, from ``first`` to before ``end``.
+        begin, stop: their new tokens in the batch.
+        tokens: most new tokens of a row.
+        starts: int32 [rows + 1], on the device: where each begins, counted from ``begin``.
+    """
 
     first: int
     end: int
+    begin: int
+    stop: int
     tokens: int
+    starts: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -42,11 +52,11 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Prompt:
-    """Tokens ``begin`` to ``end`` of a batch: one request with context, or several without.
+    """Tokens ``begin`` to ``stop`` of a batch: one request with context, or several without.
 
     Attributes:
         row: the (first) request.
-        begin, end: its new tokens.
+        begin, stop: its new tokens.
         longest: most new tokens of one request.
         starts: int32 [requests + 1], on the device: where each begins, counted from ``begin``.
         chunks: the parts of its context, none empty.
@@ -54,7 +64,7 @@ class Prompt:
 
     row: int
     begin: int
-    end: int
+    stop: int
     longest: int
     starts: torch.Tensor
     chunks: tuple[Chunk, ...]
@@ -89,7 +99,7 @@ def arrange(
     """
     rows = starts.shape[0] - 1
     if longest <= most:
-        return Batch((Run(0, rows, longest),), ())
+        return Batch((Run(0, rows, 0, int(starts[-1]), longest, device_starts[: rows + 1]),), ())
     if lengths is None:
         return None
     places = starts.tolist()
@@ -104,19 +114,21 @@ def arrange(
     for kind, group in groupby(range(rows), key=kinds.__getitem__):
         first, *others = group
         end = first + 1 + len(others)
-        widest = max(counts[first:end])
-        if kind == "short":
-            if widest:
-                runs.append(Run(first, end, widest))
+        widest, begin, stop = max(counts[first:end]), places[first], places[end]
+        if not widest:
             continue
-        begin = places[first]
+        part = device_starts[first : end + 1]
+        part = part - begin if begin else part
+        if kind == "short":
+            runs.append(Run(first, end, begin, stop, widest, part))
+            continue
         prompts.append(
             Prompt(
                 row=first,
                 begin=begin,
-                end=places[end],
+                stop=stop,
                 longest=widest,
-                starts=device_starts[first : end + 1] - begin,
+                starts=part,
                 chunks=_chunks(contexts[first], room, device_starts.device),
             )
         )

@@ -98,7 +98,7 @@ def prefill(
         flash: FlashAttention.
         form: how the cache is packed.
     """
-    tokens = slice(prompt.begin, prompt.end)
+    tokens = slice(prompt.begin, prompt.stop)
     q, k, v, out = q[tokens], k[tokens], v[tokens], out[tokens]
     new = torch.empty_like(out) if prompt.chunks else out
     new_sum = flash(

@@ -58,9 +58,10 @@ def check(rows: list[tuple[int, int]], form: Format, *, page: int, room: int, **
     torch.testing.assert_close(run(made, room=room), made.expected(), atol=2e-5, rtol=2e-5)
 
 
-@FORMS
-@pytest.mark.parametrize("page", [432, 480, 864, 1696])
-def test_blocks_of_each_profile(form: Format, page: int) -> None:
+@pytest.mark.parametrize(
+    ("page", "form"), [(432, INT4), (480, INT8), (864, INT8), (1696, INT4)], ids=str
+)
+def test_blocks_of_each_profile(page: int, form: Format) -> None:
     check([(page + 70, 4)], form, page=page, room=page // 2 + 3)
 
 

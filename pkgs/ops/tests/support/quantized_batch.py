@@ -4,6 +4,7 @@ Cache bytes are random, so every value of a word and every zero point occurs; ex
 from the bytes by plain torch, and from vLLM's own transform for an int4 cache.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -79,6 +80,10 @@ class Made:
     def kv_heads(self) -> int:
         return int(self.k.shape[1])
 
+    @property
+    def raw(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return self.q, self.k, self.v
+
     def stored(self, request: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the cached K and V [length, KV heads, dim] of a request as they are stored."""
         place = torch.arange(int(self.lengths[request]))
@@ -87,15 +92,29 @@ class Made:
         half = rows.shape[-1] // 2
         return tuple(decode(side, self.form) for side in (rows[..., :half], rows[..., half:]))
 
-    def expected(self) -> torch.Tensor:
-        """Return the attention of all new tokens, fp32: context from the cache, the rest raw."""
+    def slots(self) -> torch.Tensor:
+        """Return where vLLM stores the new tokens: block x block size + place in it."""
+        page, found = self.cache.shape[2], []
+        for request, count in enumerate(self.counts):
+            end = int(self.lengths[request])
+            place = torch.arange(end - count, end)
+            found.append(self.table[request][place // page].long() * page + place % page)
+        return torch.cat(found)
+
+    def expected(self, cached: Collection[int] = ()) -> torch.Tensor:
+        """Return the attention of all new tokens, fp32: context from the cache, the rest raw.
+
+        Args:
+            cached: requests whose new tokens too are read from the cache.
+        """
         found = torch.empty(self.q.shape)
         for request, count in enumerate(self.counts):
             begin = int(self.starts[request])
             part = slice(begin, begin + count)
-            context = int(self.lengths[request]) - count
+            context = int(self.lengths[request]) - (0 if request in cached else count)
+            new = slice(part.stop if request in cached else begin, part.stop)
             sides = [
-                torch.cat([model_space(stored[:context], self.form), raw[part].float()])[None]
+                torch.cat([model_space(stored[:context], self.form), raw[new].float()])[None]
                 for stored, raw in zip(self.stored(request), (self.k, self.v), strict=True)
             ]
             found[part] = reference.attend(
