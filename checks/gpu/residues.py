@@ -153,12 +153,12 @@ def judged(found: dict[str, Any], tolerance: float) -> tuple[str, bool, bool]:
         faults.append(f"DIFFERENT at {verdict.at}, gap {verdict.gap:.3f}")
     if found["shift"] > 2 * tolerance:
         faults.append("SHIFTED")
-    line = f"{found['cached']:6} cached | {verdict.kind:9}, shift {found['shift']:.4f}"
+    line = f"{found['cached']:6} cached | {verdict.kind:9}, shift {found['shift']:.5f}"
     noticed = False
     if "control" in found:
         control, shift = found["control"], found["control shift"]
         noticed = shift > 2 * found["shift"] + 1e-4 or control.at < verdict.at
-        line += f" | control: {control.kind} at {control.at}, shift {shift:.4f}"
+        line += f" | control: {control.kind} at {control.at}, shift {shift:.5f}"
         line += "" if noticed else ", not noticed"
     return " | ".join([line, *faults]), not faults, noticed
 
