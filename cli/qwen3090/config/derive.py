@@ -14,6 +14,9 @@ from qwen3090.wsl import on_wsl
 
 DRAFT_TOKENS = {"dflash2": 7, "mtp": 3, "none": 0}
 BACKENDS = {"bf16": "FLASH_ATTN", "fp8": "FLASHINFER", "int8": "TRITON_ATTN", "int4": "TRITON_ATTN"}
+# Model's format -> that of a dflash2 drafter beside it, with which pages are filled, prefixes hit
+# often and the plan has nothing to refuse.
+DRAFTER_FORMATS = {"bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "int8"}
 # Owner -> settings that only make sense together with the owner's value.
 FOLLOWERS = {
     "variant": ("model",),
@@ -75,7 +78,7 @@ def _drafter_format(speculation: str, kv_format: str) -> str | None:
     if speculation == "mtp":
         return kv_format
     if speculation == "dflash2":
-        return "int8" if kv_format in ("int8", "int4") else "bf16"
+        return DRAFTER_FORMATS[kv_format]
     return None
 
 

@@ -233,6 +233,7 @@ def test_every_variable_the_project_reads_is_known() -> None:
     ("change", "drafter"),
     [
         ("kv_format=int8", "int8"),
+        ("kv_format=fp8", "fp8"),
         ("kv_format=int4", "int8"),
         ("speculation=mtp kv_format=int4", "int4"),
         ("speculation=mtp kv_format=int8", "int8"),

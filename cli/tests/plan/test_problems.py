@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from qwen3090.config import resolve
 from qwen3090.plan import Drafter, Geometry, PlanInput, compute
+from qwen3090.serve.plan_gate import plan_input
 
 
 def problems(**changes: Any) -> list[tuple[str, str, str]]:
@@ -98,6 +100,15 @@ def test_what_does_not_run_says_why(
     found = [p for p in problems(**changes) if p[0] == key and why in p[1]]
     assert found, problems(**changes)
     assert instead in found[0][2]
+
+
+@pytest.mark.parametrize("speculation", ["dflash2", "mtp", "none"])
+@pytest.mark.parametrize("kv_format", ["bf16", "fp8", "int8", "int4"])
+def test_formats_that_settings_choose_themselves_run(kv_format: str, speculation: str) -> None:
+    sets = (f"kv_format={kv_format}", f"speculation={speculation}", "context=32768")
+    plan = compute(plan_input(resolve("fast", sets=sets, environ={}).config))
+    assert not plan.problems
+    assert plan.hit_block <= 1696
 
 
 def test_a_window_block_that_is_the_hash_block_allows_hits_inside_state_blocks() -> None:

@@ -14,6 +14,7 @@ class Served:
     """An engine that serves one batch after the other.
 
     Attributes:
+        requests: every request so far.
         hits: tokens that each request took from the cache, by name.
         chunks: (request, first token, end) of each prefill step.
     """
@@ -27,7 +28,7 @@ class Served:
         self.worker = Worker(layout, self.scheduler, random.Random(seed))
         init_none_hash(sha256)
         self._hasher = get_request_block_hasher(self.scheduler.hash_block_size, sha256)
-        self._requests: list[Any] = []
+        self.requests: list[Any] = []
         self.hits: dict[str, int] = {}
 
     @property
@@ -42,12 +43,12 @@ class Served:
         params = SamplingParams(max_tokens=output, ignore_eos=True)
         new = [
             Request(
-                f"r{len(self._requests) + place}", list(prompt), params, None,
+                f"r{len(self.requests) + place}", list(prompt), params, None,
                 block_hasher=self._hasher,
             )
             for place, prompt in enumerate(prompts)
         ]  # fmt: skip
-        self._requests += new
+        self.requests += new
         waiting, flying, steps = deque(new), deque[Any](), 0
         ahead = 2 if self.layout.overlap else 1
         idle = 0
@@ -92,7 +93,7 @@ class Served:
 
         unit = self.scheduler.hash_block_size
         known = {}
-        for request in self._requests:
+        for request in self.requests:
             marks = prefixes(request.all_token_ids)
             for place, code in enumerate(request.block_hashes):
                 end = (place + 1) * unit
