@@ -8,11 +8,12 @@ from qwen3090_ops.version import require_vllm
 
 PARSER = "qwen3090"  # the name of our parsers of reasoning and of tool calls
 FLASH_ATTENTION = "qwen3090_ops.attention.backend.SplitFlashAttentionBackend"
+TRITON_ATTENTION = "qwen3090_ops.attention.triton_backend.SplitTritonBackend"
 _registered = False
 
 
 def register() -> None:
-    """Register parsers, FLASH_ATTN and, on a CPU, its linear kernel; later calls do nothing.
+    """Register parsers, attention and, on a CPU, its linear kernel; later calls do nothing.
 
     Raises:
         RuntimeError: vLLM is not the version this package was written for.
@@ -27,6 +28,7 @@ def register() -> None:
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
     register_backend(AttentionBackendEnum.FLASH_ATTN, FLASH_ATTENTION)
+    register_backend(AttentionBackendEnum.TRITON_ATTN, TRITON_ATTENTION)
     module = "qwen3090_ops.tool_calls"
     ReasoningParserManager.register_lazy_module(PARSER, module, "ReasoningParser")
     ToolParserManager.register_lazy_module(PARSER, module, "ToolParser")

@@ -146,6 +146,17 @@ def _split_attention() -> tuple[bool, str]:
     return path == plugin.FLASH_ATTENTION, f"FLASH_ATTN: {path}"
 
 
+def _quantized_attention() -> tuple[bool, str]:
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum
+
+    from qwen3090_ops import plugin
+
+    plugin.register()
+    found = AttentionBackendEnum.TRITON_ATTN.get_class()  # vLLM imports it when a layer is made
+    path = f"{found.__module__}.{found.__qualname__}"
+    return path == plugin.TRITON_ATTENTION, f"TRITON_ATTN: {path}"
+
+
 _HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "vllm-version": _vllm_version,
     "entry-point": _entry_point,
@@ -157,6 +168,7 @@ _HOOKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "progress": _progress,
     "int8-activations": _int8_activations,
     "split-attention": _split_attention,
+    "quantized-attention": _quantized_attention,
     "prefix-chunks": prefix.chunk_ends,
     "prefix-resume": prefix.resumes,
     "prefix-tails": prefix.tails,

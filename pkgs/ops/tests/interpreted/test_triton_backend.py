@@ -1,0 +1,353 @@
+"""TRITON_ATTN as we register it: what computes which row, and what stays vLLM's.
+
+Steps are stored and attended like vLLM's: its store kernels, then forward, with metadata from our
+builder; FlashAttention is a stand-in in torch.
+"""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from qwen3090_ops.attention import triton_backend
+from qwen3090_ops.attention.formats import FORMATS, INT4, INT8, Format
+from qwen3090_ops.attention.prefill import Context
+from qwen3090_ops.attention.scratch import Scratch
+from vllm.config import CUDAGraphMode
+from vllm.utils.torch_utils import kv_cache_dtype_str_to_dtype
+from vllm.v1.attention.backend import AttentionCGSupport, CommonAttentionMetadata
+from vllm.v1.attention.backends.triton_attn import (
+    TritonAttentionBackend,
+    TritonAttentionImpl,
+    TritonAttentionMetadataBuilder,
+)
+from vllm.v1.kv_cache_interface import FullAttentionSpec, get_kv_quant_mode
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from quantized_batch import DIM, Made, flash, make
+
+FORMS = pytest.mark.parametrize("form", [INT8, INT4], ids=lambda form: form.name)
+DRAFTS, ROOM, PAGE = 4, 32, 48
+HEADS, KV_HEADS = 6, 2
+
+
+class Config(SimpleNamespace):
+    """Stands for VllmConfig: what our classes and vLLM's read of it."""
+
+    @classmethod
+    def make(cls, drafts: int | None = DRAFTS, knob: bool = True, **more: Any) -> "Config":
+        model = SimpleNamespace(
+            dtype=torch.float16,
+            rswa_window=None,
+            get_num_attention_heads=lambda _: HEADS,
+            get_num_kv_heads=lambda _: KV_HEADS,
+            get_head_size=lambda: DIM,
+        )
+        return cls(
+            additional_config={"qwen3090": {"split_attention": knob}},
+            speculative_config=drafts and SimpleNamespace(num_speculative_tokens=drafts),
+            scheduler_config=SimpleNamespace(max_num_seqs=8),
+            model_config=model,
+            parallel_config=SimpleNamespace(decode_context_parallel_size=1),
+            compilation_config=SimpleNamespace(
+                cudagraph_mode=CUDAGraphMode.NONE, static_forward_context={}
+            ),
+            **more,
+        )
+
+
+@pytest.fixture(autouse=True)
+def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put on the CPU what is on the card, made as it is there; chunks are short."""
+
+    def scratch(requests: int, tokens: int, heads: int, kv_heads: int, dim: int) -> Scratch:
+        made = Scratch.make(
+            requests=requests,
+            tokens=tokens,
+            heads=heads,
+            kv_heads=kv_heads,
+            dim=dim,
+            multiprocessors=4,
+            device=torch.device("cpu"),
+        )
+        made.partial.fill_(float("nan"))
+        made.weights.fill_(float("nan"))
+        return made
+
+    def context(kv_heads: int, dim: int, dtype: torch.dtype) -> Context:
+        made = Context.make(kv_heads, dim, dtype, torch.device("cpu"), ROOM)
+        made.keys.fill_(float("nan"))
+        made.values.fill_(float("nan"))
+        return made
+
+    monkeypatch.setattr(triton_backend, "scratch_of", scratch)
+    monkeypatch.setattr(triton_backend, "context_of", context)
+    monkeypatch.setattr(triton_backend, "multiprocessors", lambda: 4)
+    monkeypatch.setattr(triton_backend, "flash_attention", lambda _, scale: flash(scale))
+    monkeypatch.setattr(triton_backend, "CONTEXT_TOKENS", ROOM)
+
+
+def impl(
+    monkeypatch: pytest.MonkeyPatch,
+    cache_dtype: str = INT8.cache_dtype,
+    *,
+    config: Config | None = None,
+    **more: Any,
+) -> triton_backend.SplitTritonImpl:
+    """Return a layer's attention as vLLM makes it."""
+    found = config or Config.make()
+    monkeypatch.setattr(triton_backend, "get_current_vllm_config_or_none", lambda: found)
+    given = {"alibi_slopes": None, "sliding_window": None} | more
+    return triton_backend.SplitTritonImpl(
+        num_heads=HEADS,
+        head_size=DIM,
+        scale=DIM**-0.5,
+        num_kv_heads=KV_HEADS,
+        kv_cache_dtype=cache_dtype,
+        **given,
+    )
+
+
+def builder(
+    cache_dtype: str = INT8.cache_dtype, config: Config | None = None, device: str = "cpu"
+) -> triton_backend.SplitTritonMetadataBuilder:
+    """Return a group's metadata builder."""
+    kind = triton_backend.SplitTritonMetadataBuilder
+    return kind(spec(cache_dtype), ["layer"], config or Config.make(), torch.device(device))
+
+
+def spec(cache_dtype: str) -> FullAttentionSpec:
+    return FullAttentionSpec(
+        block_size=PAGE,
+        num_kv_heads=KV_HEADS,
+        head_size=DIM,
+        dtype=kv_cache_dtype_str_to_dtype(cache_dtype, None),
+        kv_quant_mode=get_kv_quant_mode(cache_dtype),
+    )
+
+
+def common(
+    made: Made, *, padding: int = 0, device: str = "cpu", drafts: int | None = DRAFTS, **more: Any
+) -> Any:
+    """Return a step's metadata as V2 makes it, with rows of padding as in a FULL graph."""
+    rows, end = len(made.counts) + padding, int(made.starts[-1])
+    starts = torch.cat([made.starts, torch.full((padding,), end, dtype=torch.int32)])
+    zeros = torch.zeros(padding, dtype=torch.int32)
+    lengths = torch.cat([made.lengths, zeros])
+    rejected = torch.tensor([3 * bool(drafts and n <= drafts + 1) for n in made.counts])
+    table = torch.cat([made.table, torch.zeros(padding, made.table.shape[1], dtype=torch.int32)])
+    given = {
+        "query_start_loc": starts.to(device),
+        "query_start_loc_cpu": starts,
+        "seq_lens": lengths.to(device),
+        # decoding rows count drafts that were rejected: an upper bound
+        "seq_lens_cpu_upper_bound": torch.cat([made.lengths + rejected, zeros]).int(),
+        "num_reqs": rows,
+        "num_actual_tokens": end,
+        "max_query_len": max(made.counts),
+        "max_seq_len": int(lengths.max()),
+        "block_table_tensor": table.to(device),
+        "slot_mapping": made.slots().to(device),
+    }
+    return CommonAttentionMetadata(**(given | more))
+
+
+def step(
+    monkeypatch: pytest.MonkeyPatch,
+    made: Made,
+    *,
+    padding: int = 0,
+    drafts: int | None = DRAFTS,
+) -> torch.Tensor:
+    """Store the new tokens by vLLM's kernels and attend; return the output with rows behind it."""
+    config = Config.make(drafts)
+    layer = impl(monkeypatch, made.form.cache_dtype, config=config)
+    before = made.cache.clone()
+    layer._ensure_scale_caches(made.cache)  # vLLM sets all scales to 1 when it first sees a cache
+    made.cache.copy_(before)
+    layer.do_kv_cache_update(None, made.k, made.v, made.cache, made.slots())
+    given = common(made, padding=padding, drafts=drafts)
+    metadata = builder(made.form.cache_dtype, config).build(0, given)
+    assert metadata.batch is not None
+    behind = [torch.cat([part, part.new_full((7, *part.shape[1:]), 9.0)]) for part in made.raw]
+    out = torch.full_like(behind[0], float("nan"))
+    assert layer.forward(None, *behind, made.cache, metadata, out) is out
+    assert out[made.q.shape[0] :].isnan().all()
+    return out[: made.q.shape[0]]
+
+
+ROWS = {
+    "verify": [(37, 5), (90, 2), (0, 5)],
+    "prompts": [(70, 9), (0, 9), (0, 7), (31, 6)],
+    "mixed": [(37, 5), (90, 1), (70, 9), (0, 7)],
+    "a prompt's short end": [(37, 5), (64, 3), (0, 4), (33, 7)],
+    "a prompt with drafts before": [(70, 9), (37, 5), (90, 1), (0, 7), (5, 1)],
+}
+
+
+@FORMS
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_steps(monkeypatch: pytest.MonkeyPatch, form: Format, rows: list[tuple[int, int]]) -> None:
+    made = make(rows, form, page=PAGE, dtype=torch.float16)
+    out = step(monkeypatch, made).float()
+    short = [row for row, (_, new) in enumerate(rows) if new <= DRAFTS + 1]
+    expected = made.expected(cached=short)
+    assert (out - expected).norm() / expected.norm() < 2e-3
+    torch.testing.assert_close(out, expected, atol=4e-3, rtol=2e-2)
+
+
+@FORMS
+def test_padded_rows_of_a_graph_are_nobodys(monkeypatch: pytest.MonkeyPatch, form: Format) -> None:
+    made = make([(37, 5), (90, 5)], form, page=PAGE, dtype=torch.float16)
+    out, expected = step(monkeypatch, made, padding=2).float(), made.expected(cached=[0, 1])
+    assert (out - expected).norm() / expected.norm() < 2e-3
+
+
+def test_without_speculation_a_row_of_two_tokens_is_a_prompt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = make([(37, 1), (20, 2)], INT8, page=PAGE, dtype=torch.float16)
+    out = step(monkeypatch, made, drafts=None).float()
+    expected = made.expected(cached=[0])
+    assert (out - expected).norm() / expected.norm() < 2e-3
+
+
+def test_a_graph_captures_split_attention_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make([(0, 5)] * 3, INT8, page=PAGE, dtype=torch.float16)
+    given = common(made, max_seq_len=1000)
+    metadata = builder().build_for_cudagraph_capture(given)
+    assert metadata.seq_lens.tolist() == [1, 1, 1]  # vLLM's; rows see less than they have tokens
+    (run,) = metadata.batch.runs
+    assert (run.first, run.end, run.begin, run.stop, run.tokens) == (0, 3, 0, 15, 5)
+    assert run.starts.data_ptr() == given.query_start_loc.data_ptr()
+    assert not metadata.batch.prompts
+    out = torch.full_like(made.q, float("nan"))
+    impl(monkeypatch).forward(None, *made.raw, made.cache, metadata, out)
+    assert not out.isnan().any()
+
+
+def test_the_host_waits_for_nothing() -> None:
+    made = make([(37, 5), (70, 12), (0, 9)], INT8, page=PAGE)
+    # a meta tensor has no values to wait for: reading one raises
+    metadata = builder(device="meta").build(0, common(made, device="meta"))
+    assert metadata.batch is not None
+    assert {each.starts.device.type for each in metadata.batch.prompts} == {"meta"}
+    assert [len(each.chunks) for each in metadata.batch.prompts] == [3, 0]
+
+
+def test_the_metadata_of_drafts_is_updated_in_place() -> None:
+    made = make([(37, 1), (50, 1)], INT8, page=PAGE)
+    given = common(made)
+    metadata = builder().build(0, given)
+    builder().update_draft_decode_metadata(metadata)
+    assert metadata.seq_lens.data_ptr() == given.seq_lens.data_ptr()
+    assert [(run.first, run.end, run.tokens) for run in metadata.batch.runs] == [(0, 2, 1)]
+
+
+STOCK: dict[str, dict[str, Any]] = {
+    "window": {"sliding_window": 64},
+    "soft cap": {"logits_soft_cap": 30.0},
+    "sinks": {"sinks": torch.zeros(HEADS)},
+    "alibi": {"alibi_slopes": [0.5] * HEADS},
+    "shared cache": {"kv_sharing_target_layer_name": "other"},
+    "chunked": {"chunk_lookback": 1},
+    "bf16 cache": {"cache_dtype": "auto"},
+    "fp8 cache": {"cache_dtype": "fp8_per_token_head"},
+    "knob": {"config": Config.make(knob=False)},
+    "too many drafts": {"config": Config.make(drafts=64)},
+}
+
+
+@pytest.mark.parametrize("given", STOCK.values(), ids=STOCK)
+def test_what_is_left_to_vllm(monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]) -> None:
+    layer = impl(monkeypatch, **given)
+    assert not layer.splits
+    assert calls_of_vllm(monkeypatch, layer) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"causal": False},
+        {"causal": torch.tensor([True])},
+        {"seq_lens_cpu_upper_bound": None},
+        {"mm_req_doc_ranges": {0: [(1, 3)]}},
+    ],
+    ids=["both ways", "causal by row", "unknown context", "prefix"],
+)
+def test_batches_that_are_left_to_vllm(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    layer = impl(monkeypatch)
+    assert layer.splits
+    assert calls_of_vllm(monkeypatch, layer) == 0
+    assert calls_of_vllm(monkeypatch, layer, **changes) == 1
+
+
+def test_quantized_output_is_left_to_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = impl(monkeypatch)
+    assert calls_of_vllm(monkeypatch, layer, output_scale=torch.ones(1)) == 1
+
+
+def calls_of_vllm(
+    monkeypatch: pytest.MonkeyPatch,
+    layer: triton_backend.SplitTritonImpl,
+    output_scale: torch.Tensor | None = None,
+    **changes: Any,
+) -> int:
+    """Return how often a step over one prompt reaches vLLM's forward."""
+    calls: list[Any] = []
+
+    def record(*args: Any) -> torch.Tensor:
+        calls.append(args)
+        return torch.empty(0)
+
+    monkeypatch.setattr(TritonAttentionImpl, "forward", record)
+    made = make([(37, 9)], INT8, page=PAGE, dtype=torch.float16)
+    metadata = builder().build(0, common(made, **changes))
+    out = torch.empty_like(made.q)
+    layer.forward(None, *made.raw, made.cache, metadata, out, output_scale)
+    return len(calls)
+
+
+def test_the_memory_profile_has_no_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make([(0, 9)], INT8, page=PAGE, dtype=torch.float16)
+    out = torch.full_like(made.q, float("nan"))
+    impl(monkeypatch).forward(None, *made.raw, torch.empty(0), None, out)
+    assert not out.any()
+
+
+def test_graphs_are_of_uniform_batches_where_ours_run() -> None:
+    support = triton_backend.SplitTritonMetadataBuilder.get_cudagraph_support
+    on, off = Config.make(), Config.make(knob=False)
+    for cache_dtype in FORMATS:
+        assert support(on, spec(cache_dtype)) == AttentionCGSupport.UNIFORM_BATCH
+        assert support(off, spec(cache_dtype)) == AttentionCGSupport.ALWAYS
+    assert support(on, spec("fp8_per_token_head")) == AttentionCGSupport.ALWAYS
+
+
+def test_the_rest_is_vllms() -> None:
+    backend = triton_backend.SplitTritonBackend
+    assert backend.get_name() == "TRITON_ATTN"
+    assert backend.get_builder_cls() is triton_backend.SplitTritonMetadataBuilder
+    assert backend.get_builder_cls().supports_draft_decode_metadata_update
+    own = {name for name in vars(backend) if not name.startswith("_")}
+    assert own == {"get_impl_cls", "get_builder_cls"}
+    for name in own:
+        assert getattr(backend, name) is not getattr(TritonAttentionBackend, name)
+    kept = ("do_kv_cache_update", "fused_output_quant_supported", "_ensure_scale_caches")
+    for name in kept:
+        assert getattr(backend.get_impl_cls(), name) is getattr(TritonAttentionImpl, name)
+    update = TritonAttentionMetadataBuilder.update_draft_decode_metadata
+    assert backend.get_builder_cls().update_draft_decode_metadata is update
+
+
+def test_vllm_finds_it_by_its_name() -> None:
+    from qwen3090_ops import plugin
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum
+
+    plugin.register()
+    assert AttentionBackendEnum.TRITON_ATTN.get_class() is triton_backend.SplitTritonBackend
