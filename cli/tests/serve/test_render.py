@@ -124,6 +124,7 @@ def test_exact_graph_sizes() -> None:
             "split_attention=0",
             {"candidate_topk": "flashinfer", "draft_truncation": True, "split_attention": False},
         ),
+        ("batch-262k", "split_attention=0", {"split_attention": False}),
         (
             "long-mtp",
             "kv_format=fp8 draft_tokens=3",
