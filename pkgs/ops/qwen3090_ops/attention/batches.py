@@ -29,7 +29,7 @@ class Run:
     Attributes:
         first, end: the rows, from ``first`` to before ``end``.
         begin, stop: their new tokens in the batch.
-        tokens: most new tokens of a row.
+        tokens: how many new tokens the kernel is launched for, at least those of each row.
         starts: int32 [rows + 1], on the device: where each begins, counted from ``begin``.
     """
 
@@ -120,7 +120,9 @@ def arrange(
         part = device_starts[first : end + 1]
         part = part - begin if begin else part
         if kind == "short":
-            runs.append(Run(first, end, begin, stop, widest, part))
+            # as in graphs: a number between them would compile a kernel while serving
+            tokens = 1 if widest == 1 else most
+            runs.append(Run(first, end, begin, stop, tokens, part))
             continue
         prompts.append(
             Prompt(

@@ -215,7 +215,7 @@ class SplitTritonImpl(TritonAttentionImpl):  # type: ignore[misc]
                 run.starts,
                 output[tokens],
                 scale=self.scale,
-                tokens=1 if run.tokens == 1 else self.scratch.tokens,  # as in graphs: two kernels
+                tokens=run.tokens,
                 scratch=self.scratch,
                 multiprocessors=multiprocessors(),
                 format=self.form,
