@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from walks import Walks
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pkgs/ops/tests/support"))
 Json = dict[str, Any]
@@ -90,17 +91,8 @@ def prompts(given: argparse.Namespace, vocab: int) -> list[list[int]]:
     random = torch.Generator().manual_seed(7)
     found = torch.randint(0, vocab, (given.count, given.prompt), generator=random).tolist()
     if given.made:
-        found[::2] = [walk(given.made, n, given.prompt) for n in range(0, given.count, 2)]
-    return found
-
-
-def walk(made: Path, number: int, length: int) -> list[int]:
-    """Return ``length`` tokens along a made checkpoint's cycle."""
-    successor = torch.load(made / "successor.pt").tolist()
-    ids = torch.load(made / "ids.pt").tolist()
-    found = [ids[7919 * (number + 1) % len(ids)]]
-    while len(found) < length:
-        found.append(successor[found[-1]])
+        walks = Walks.load(given.made)
+        found[::2] = [walks.prompt(n, given.prompt) for n in range(0, given.count, 2)]
     return found
 
 

@@ -8,9 +8,11 @@ text that depends on its context, with many near-ties). PROFILE speculates (fast
 Four engines are started as `qwen3090 serve` would: plain and speculating, each with the prefix
 cache and without; side by side unless --one-by-one. Each answers the same prompts twice, so that
 the second pass of a cached engine resumes from cached state. Prompts are of 20 to 2,500 tokens:
-random ids and, with --made, walks along the checkpoint's cycle. Printed: for each engine and pass,
-how many texts equal those of the plain engine without cache, how many part at a near-tie, how many
-differ (pkgs/ops/tests/support/greedy.py says what a near-tie is), tokens a step, cached tokens.
+random ids and, with --made, walks along the checkpoint's cycle; with --drafter too, every other
+walk ends in the ring, where DFlash2 accepts 0 to 7 drafts a step (make_checkpoint.py). Printed:
+for each engine and pass, how many texts equal those of the plain engine without cache, how many
+part at a near-tie, how many differ (pkgs/ops/tests/support/greedy.py says what a near-tie is),
+tokens a step (for a ring also those expected: 1.234 by default), cached tokens.
 Exit status 1: a text differs at more than a near-tie, an engine failed, a speculating engine
 accepted nothing, or a second pass with cache hit nothing.
 """
@@ -38,23 +40,26 @@ LEGS = {
 }
 
 
-def prompts(made: str | None, vocab: int, count: int, longest: int) -> list[list[int]]:
-    """Return ``count`` prompts of 20 to ``longest`` tokens."""
+def prompts(walks: Any, vocab: int, count: int, longest: int) -> list[list[int]]:
+    """Return ``count`` prompts of 20 to ``longest`` tokens; every other is a walk, given any."""
     import torch
 
     random = torch.Generator().manual_seed(11)
     steps = torch.linspace(0, 1, count)
     lengths = [int(20 * (longest / 20) ** s) for s in steps.tolist()]
     found = [torch.randint(0, vocab, (n,), generator=random).tolist() for n in lengths]
-    if made:
-        successor = torch.load(Path(made) / "successor.pt").tolist()
-        ids = torch.load(Path(made) / "ids.pt").tolist()
+    if walks:
         for number in range(0, count, 2):
-            walk = [ids[7919 * (number + 1) % len(ids)]]
-            while len(walk) < lengths[number]:
-                walk.append(successor[walk[-1]])
-            found[number] = walk
+            found[number] = walks.prompt(number // 2, lengths[number])
     return found
+
+
+def expected(walks: Any, config: Any, count: int, tokens: int) -> float | None:
+    """Return the tokens a step that a made DFlash2 drafter should reach; None: not known."""
+    if not (walks and walks.ring and config):
+        return None
+    places = [None if number % 2 else walks.place(number // 2) for number in range(count)]
+    return float(walks.expected(places, tokens, config.num_speculative_tokens))
 
 
 def leg(given: argparse.Namespace) -> None:
@@ -63,6 +68,7 @@ def leg(given: argparse.Namespace) -> None:
     from engine_args import serve_args
     from text import counters
     from vllm import LLM, SamplingParams
+    from walks import Walks
 
     bench.NAME = given.leg
     words = [*given.words, *LEGS[given.leg]]
@@ -70,10 +76,13 @@ def leg(given: argparse.Namespace) -> None:
     llm = LLM(**{"load_format": "files-or-dummy"} | args | {"disable_log_stats": False})
     config = llm.llm_engine.vllm_config.model_config
     longest = min(2500, config.max_model_len - given.tokens - 20)
+    walks = Walks.load(Path(given.made), ring=bool(given.drafter)) if given.made else None
     asked = [
         {"prompt_token_ids": ids}
-        for ids in prompts(given.made, config.get_vocab_size(), given.count, longest)
+        for ids in prompts(walks, config.get_vocab_size(), given.count, longest)
     ]
+    speculative = llm.llm_engine.vllm_config.speculative_config
+    known = expected(walks, speculative, given.count, given.tokens)
     params = SamplingParams(
         temperature=0, max_tokens=given.tokens, ignore_eos=True, detokenize=False, logprobs=5
     )
@@ -88,7 +97,7 @@ def leg(given: argparse.Namespace) -> None:
             if k in after
         }
         texts = [{"tokens": list(a.token_ids), "rows": table(a.logprobs)} for a in answers]
-        passes.append({"gained": gained, "texts": texts})
+        passes.append({"gained": gained, "expected": known, "texts": texts})
     Path(given.report).write_text(json.dumps(passes))
     os._exit(0)
 
@@ -111,6 +120,7 @@ def judged(name: str, passes: list[dict[str, Any]], plain: dict[str, Any]) -> in
         line = f"{name:20} pass {number}: {summary(verdicts)}"
         if steps := gained.get("drafts", 0):
             line += f"; {1 + gained['accepted_tokens'] / steps:.3f} tokens a step"
+            line += f" ({known:.3f} expected)" if (known := each["expected"]) else ""
         line += f"; {gained.get('prefix_cache_hits', 0)} cached tokens"
         faults += sum(v.kind == "different" for v in verdicts)
         if name.startswith("speculating") and not gained.get("accepted_tokens"):

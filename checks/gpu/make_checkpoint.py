@@ -3,11 +3,17 @@
 usage: make_checkpoint.py DIR [--layers 64] [--device cuda]   (needs this project's cli on the path)
 
 DIR/base is W4A16 with bf16 head, embedding and MTP module, text only; DIR/drafter an int4 DFlash2
-drafter; DIR/ids.pt a draft vocabulary of 40,960 ids. The weights are random, but the head's row
-of a token's successor is the token's embedding, so the model continues along a cycle, and so does
-the MTP module. The cycle runs through 8 ids of the draft vocabulary, then 2 others: with four
-drafts and greedy decoding, a step emits 10/3 tokens on average (4 + 1, 3 + 1, 0 + 1), and with
-the whole head 5. The drafter's drafts are noise.
+drafter; DIR/ids.pt a draft vocabulary of 40,960 ids; walks.py writes and reads which token follows
+which. The weights are random, but the head's row of a token's successor is the token's embedding,
+so the model continues along a cycle, and so does the MTP module. The cycle runs through 8 ids of
+the draft vocabulary, then 2 others: with four drafts and greedy decoding, a step emits 10/3 tokens
+on average (4 + 1, 3 + 1, 0 + 1), and with the whole head 5.
+The drafter's hidden state at a masked place is the mask's embedding and noise. The head's rows of
+15 tokens of the ring (DIR/ring.pt) lean towards it, so they are the candidates everywhere, and the
+selector's rows of a token and its successor are alike. The runs of those 15 are 7, 4, 3, 1 and 0
+long: on the ring, greedy, a step of 7 drafts accepts as many by turns and emits 4 tokens on
+average (20 in 5 steps); elsewhere nothing is accepted. What the context adds is noise: a wrong
+context K/V, unlike wrong candidates, scores or anchors, leaves the drafts as they are.
 """
 
 import argparse
@@ -20,42 +26,51 @@ import torch
 from qwen3090.demo import configs, drafter_inventory, inventory, small_configs
 from qwen3090.demo.dims import PUBLISHED, Dims
 from safetensors.torch import save_file
+from walks import Walks, draftable
 
-RUN_IN, RUN_OUT = 8, 2  # ids of the draft vocabulary and others, by turns, on the cycle
 TYPES = {"BF16": torch.bfloat16, "F16": torch.float16, "I32": torch.int32, "I64": torch.int64}
 ADDS = ("o_proj", "out_proj", "down_proj")
-
-
-def cycle(dims: Dims, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return (successor of each token, ids of the draft vocabulary), both int64 on the CPU."""
-    order = torch.randperm(dims.bpe_tokens, generator=generator)
-    turns = dims.draft_vocab // RUN_IN
-    walk = order[: turns * (RUN_IN + RUN_OUT)].view(turns, -1)
-    rest = torch.arange(dims.vocab)
-    rest = rest[~torch.isin(rest, walk)]
-    successor = torch.empty(dims.vocab, dtype=torch.int64)
-    for ring in (walk.flatten(), rest):
-        successor[ring] = ring.roll(-1)
-    return successor, walk[:, :RUN_IN].flatten().sort().values
+LEAN = 0.5  # the mask's embedding in a draftable token's row of the head, the predecessor's being 1
+MATCH = (
+    64.0  # score of a successor after its predecessor; noise between others: MATCH / rank ** 0.5
+)
 
 
 class Maker:
-    """Random tensors by name; ``gain`` is the size of what one layer adds to the stream."""
+    """Random tensors by name.
+
+    What all layers together add to a stream that begins with 1 is at most ``sum of gain ** 2``: 4
+    in the model, and 1 / 4 in the drafter, whose hidden state is to remain the mask's embedding.
+    """
 
     def __init__(self, dims: Dims, device: str) -> None:
         self.dims, self.device = dims, device
-        self.gain = 2.0 / (2 * dims.layers) ** 0.5
         self.random = torch.Generator(device).manual_seed(1)
-        self.successor, self.ids = cycle(dims, torch.Generator().manual_seed(2))
+        self.walks = Walks.make(dims)
+        self.successor = torch.tensor(self.walks.successor, device=device)
         table = self.normal(dims.vocab, dims.hidden)
         self.embedding = table.to(torch.bfloat16)
+        about = small_configs.drafter(dims)["dflash_config"]
+        self.mask = self.embedding[about["mask_token_id"]]
+        self.predecessors = self.normal(
+            dims.vocab, dims.selector_rank, std=(MATCH / dims.selector_rank) ** 0.5
+        )
+
+    def gain(self, name: str) -> float:
+        """Return the size of what one half of the layer of ``name`` adds to the stream."""
+        if of_drafter(name):
+            return 0.5 / (2 * self.dims.draft_layers) ** 0.5
+        return 2.0 / (2 * self.dims.layers) ** 0.5
 
     def normal(self, *shape: int, std: float = 1.0) -> torch.Tensor:
         return torch.randn(*shape, generator=self.random, device=self.device) * std
 
     def head(self) -> torch.Tensor:
         rows = torch.empty_like(self.embedding)
-        rows[self.successor.to(self.device)] = self.embedding * (0.3 / self.dims.hidden**0.5)
+        scale = 0.3 / self.dims.hidden**0.5
+        rows[self.successor] = self.embedding * scale
+        ring = zip(self.walks.ring, draftable(), strict=True)
+        rows[[token for token, can in ring if can]] += self.mask * (LEAN * scale)
         return rows
 
     def tensor(self, name: str, spec: inventory.Spec, of: inventory.Inventory) -> torch.Tensor:
@@ -69,7 +84,7 @@ class Maker:
                 -(2**31), 2**31, spec.shape, generator=self.random, device=self.device
             )
         elif field == "weight_scale":
-            gain = self.gain if stem.endswith(ADDS) else 1.0
+            gain = self.gain(name) if stem.endswith(ADDS) else 1.0
             made = self.normal(*spec.shape)
             size = 1 + 0.1 * made.abs()
             made = made.sign() * size * (gain / 4.6 / (128 * spec.shape[1]) ** 0.5)
@@ -83,7 +98,8 @@ class Maker:
 
     def plain(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         last = name.removesuffix(".weight").rsplit(".", 1)[-1]
-        drafter = not name.startswith(("model.", "mtp."))
+        if name.startswith("candidate_selector."):
+            return self.selector(last, shape)
         if name == "mtp.fc.weight":  # the token's half passes, the hidden state's is noise
             halves = self.normal(*shape, std=0.1 / shape[1] ** 0.5)
             halves[:, : shape[0]] += torch.eye(shape[0], device=self.device)
@@ -94,21 +110,36 @@ class Maker:
             return kernel
         if len(shape) == 1:
             centre = {"A_log": 1.4, "dt_bias": -4.0}.get(last, 0.0)
-            ones = drafter or name.endswith("linear_attn.norm.weight")
+            ones = of_drafter(name) or name.endswith("linear_attn.norm.weight")
             return self.normal(*shape, std=0.05) + (1.0 if ones else centre)
         std = shape[-1] ** -0.5
         if last == "conv1d":
             std = 0.5
         elif last.endswith(ADDS):
-            std *= self.gain
+            std *= self.gain(name)
         elif last == "kernel_projection":
             std *= 0.05
         return self.normal(*shape, std=std)
+
+    def selector(self, last: str, shape: tuple[int, ...]) -> torch.Tensor:
+        """Return a tensor of the selector: a token's rows say who precedes it, and whom it does."""
+        if last == "predecessor_codebook":
+            return self.predecessors
+        if last == "successor_codebook":
+            rows = torch.empty_like(self.predecessors)
+            rows[self.successor] = self.predecessors
+            return rows
+        noise = self.normal(*shape, std=0.2 / shape[1] ** 0.5)
+        return noise + self.mask / shape[1]  # the mask's embedding becomes 1 in each place
 
     def write(self, path: Path, of: inventory.Inventory) -> None:
         made = {name: self.tensor(name, spec, of).contiguous() for name, spec in of.items()}
         save_file(made, path, metadata={"format": "pt"})
         print(f"{path.name}: {len(made)} tensors, {path.stat().st_size:,} bytes", flush=True)
+
+
+def of_drafter(name: str) -> bool:
+    return not name.startswith(("model.", "mtp."))
 
 
 def text_config(dims: Dims) -> dict[str, Any]:
@@ -133,6 +164,27 @@ def write_tokenizer(folder: Path) -> None:
     (folder / "generation_config.json").write_text("{}")
 
 
+def make(directory: Path, dims: Dims, device: str) -> None:
+    """Write base/, drafter/ and what walks.py reads into ``directory``.
+
+    Raises:
+        FileExistsError: there is one already.
+    """
+    base, drafter = directory / "base", directory / "drafter"
+    base.mkdir(parents=True)
+    drafter.mkdir()
+    maker = Maker(dims, device)
+    maker.walks.save(directory)
+    for name, shard in inventory.base_files(dims):
+        text = {key: spec for key, spec in shard.items() if not key.startswith("model.visual.")}
+        if text:
+            maker.write(base / name, text)
+    (base / "config.json").write_text(json.dumps(text_config(dims), indent=2))
+    write_tokenizer(base)
+    maker.write(drafter / "model.safetensors", drafter_inventory.drafter(dims, int4=True))
+    (drafter / "config.json").write_text(json.dumps(small_configs.drafter_int4(dims), indent=2))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
@@ -143,20 +195,7 @@ def main() -> None:
     if given.layers != dims.layers:
         spread = tuple(1 + n * (given.layers - 3) // 4 for n in range(5))
         dims = replace(PUBLISHED, layers=given.layers, draft_targets=spread)
-    base, drafter = given.directory / "base", given.directory / "drafter"
-    base.mkdir(parents=True)
-    drafter.mkdir()
-    maker = Maker(dims, given.device)
-    torch.save(maker.ids, given.directory / "ids.pt")
-    torch.save(maker.successor, given.directory / "successor.pt")
-    for name, shard in inventory.base_files(dims):
-        text = {key: spec for key, spec in shard.items() if not key.startswith("model.visual.")}
-        if text:
-            maker.write(base / name, text)
-    (base / "config.json").write_text(json.dumps(text_config(dims), indent=2))
-    write_tokenizer(base)
-    maker.write(drafter / "model.safetensors", drafter_inventory.drafter(dims, int4=True))
-    (drafter / "config.json").write_text(json.dumps(small_configs.drafter_int4(dims), indent=2))
+    make(given.directory, dims, given.device)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 usage: soak.py NAME MODEL PROFILE MADE [KEY=VALUE ...] [--seconds 180] [--drafter DIR] [--seed 1]
 
 MADE is a directory of make_checkpoint.py: its successor.pt says which token follows which, so a
-greedy answer is either right or wrong. Requests arrive at random: prompts of 1 to 20,000 tokens,
-fresh ones, and others that begin as one before; greedy and sampled, with and without top-k/top-p,
-log probabilities, penalties; a tenth is aborted on the way. Exit status 1: a wrong greedy token, a
-token outside the vocabulary, a log probability that is no number, an answer of another length than
-asked, or more than 23.6 GiB of reserved memory.
+greedy answer is either right or wrong. With --drafter half of the prompts end in the ring, where
+DFlash2 accepts drafts (make_checkpoint.py). Requests arrive at random: prompts of 1 to 20,000
+tokens, fresh ones, and others that begin as one before; greedy and sampled, with and without
+top-k/top-p, log probabilities, penalties; a tenth is aborted on the way. Exit status 1: a wrong
+greedy token, a token outside the vocabulary, a log probability that is no number, an answer of
+another length than asked, more than 23.6 GiB of reserved memory, or drafts but none accepted.
 """
 
 import os
@@ -25,8 +26,10 @@ from typing import Any
 
 import torch
 from engine_args import plan, serve_args, settings
+from text import counters
 from vllm import LLM, SamplingParams
 from vllm.inputs import TokensPrompt
+from walks import Walks
 
 LIMIT = 23.6 * 2**30
 
@@ -34,11 +37,9 @@ LIMIT = 23.6 * 2**30
 class Traffic:
     """Makes requests, remembers them, and counts what is wrong with the answers."""
 
-    def __init__(self, engine: Any, made: Path, context: int, seed: int) -> None:
+    def __init__(self, engine: Any, walks: Walks, context: int, seed: int) -> None:
         self.engine, self.random = engine, random.Random(seed)
-        self.context = context
-        self.successor = torch.load(made / "successor.pt").tolist()
-        self.ids = torch.load(made / "ids.pt").tolist()
+        self.context, self.walks = context, walks
         self.open: dict[str, tuple[list[int], Any]] = {}
         self.old: list[list[int]] = []
         self.count: collections.Counter[str] = collections.Counter()
@@ -46,14 +47,18 @@ class Traffic:
         self.number = itertools.count()
 
     def walk(self, length: int) -> list[int]:
-        """Return a prompt of ``length`` tokens along the cycle; a third begins like an old one."""
-        start = self.random.choice(self.ids)
+        """Return a prompt of ``length`` tokens along the cycle; a third begins like an old one.
+
+        Half end in the ring, where there is one.
+        """
+        start = self.random.choice(self.walks.ids)
         if self.old and self.random.random() < 0.33:
             start = self.random.choice(self.old)[0]
             self.count["prompts that begin like another"] += 1
-        found = [start]
-        while len(found) < length:
-            found.append(self.successor[found[-1]])
+        found = self.walks.along(start, length)
+        if self.walks.ring and self.random.random() < 0.5:
+            found[-1] = self.random.choice(self.walks.ring)
+            self.count["prompts that end in the ring"] += 1
         self.old = [*self.old[-31:], found]
         return found
 
@@ -96,14 +101,14 @@ class Traffic:
         self.count["tokens"] += len(tokens)
         if len(tokens) != params.max_tokens:
             self.wrong.append(f"{output.request_id}: {len(tokens)} of {params.max_tokens} tokens")
-        if not all(0 <= token < len(self.successor) for token in tokens):
+        if not all(0 <= token < len(self.walks.successor) for token in tokens):
             self.wrong.append(f"{output.request_id}: a token outside the vocabulary")
         rows = answer.logprobs or []
         if any(math.isnan(value.logprob) for row in rows for value in row.values()):
             self.wrong.append(f"{output.request_id}: a log probability is no number")
         if params.temperature == 0:
             pairs = list(itertools.pairwise([prompt[-1], *tokens]))
-            bad = [place for place, (a, b) in enumerate(pairs) if self.successor[a] != b]
+            bad = [place for place, (a, b) in enumerate(pairs) if self.walks.successor[a] != b]
             self.count["greedy tokens checked"] += len(pairs)
             if bad:
                 self.wrong.append(
@@ -127,7 +132,8 @@ def main() -> int:
     args = serve_args(words, given.model, given.drafter)
     llm = LLM(**args | {"disable_log_stats": False})
     engine, seats = llm.llm_engine, want["inputs"]["seats"]
-    traffic = Traffic(engine, Path(given.made), want["inputs"]["context"], given.seed)
+    walks = Walks.load(Path(given.made), ring=bool(given.drafter))
+    traffic = Traffic(engine, walks, want["inputs"]["context"], given.seed)
     end = time.time() + given.seconds
     while time.time() < end or engine.has_unfinished_requests():
         if time.time() < end and len(traffic.open) < 1.5 * seats and traffic.random.random() < 0.05:
@@ -143,9 +149,11 @@ def main() -> int:
         traffic.wrong.append(f"{reserved / 2**30:.2f} GiB reserved, {LIMIT / 2**30:.1f} allowed")
     counts = ", ".join(f"{value} {key}" for key, value in sorted(traffic.count.items()))
     print(f"SOAK {given.name}: {given.seconds:.0f} s, {counts}", flush=True)
-    for metric in llm.get_metrics():
-        if metric.name in ("vllm:num_preemptions", "vllm:prefix_cache_hits"):
-            print(f"SOAK {given.name}: {metric.name} {metric.value}", flush=True)
+    totals = counters(llm)
+    for name, value in totals.items():
+        print(f"SOAK {given.name}: {name} {value}", flush=True)
+    if totals.get("drafts") and not totals["accepted_tokens"]:
+        traffic.wrong.append(f"none of the drafts of {totals['drafts']} steps was accepted")
     print(f"SOAK {given.name}: {reserved / 2**30:.2f} GiB reserved at most", flush=True)
     for line in traffic.wrong[:20]:
         print(f"SOAK {given.name} WRONG {line}", flush=True)

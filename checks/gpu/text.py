@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from vllm import LLM, SamplingParams
+from walks import Walks
 
 
 def counters(llm: LLM) -> dict[str, Any]:
@@ -22,15 +23,13 @@ def counters(llm: LLM) -> dict[str, Any]:
 def continued(
     llm: LLM, made: Path, temperature: float, lengths: Sequence[int], count: int
 ) -> Iterator[str]:
-    """Continue walks along the cycle; say how many tokens follow it, and what was accepted."""
-    successor = torch.load(made / "successor.pt").tolist()
-    prompts = []
-    ids = torch.load(made / "ids.pt").tolist()
-    for number, length in enumerate(lengths):
-        walk = [ids[(7919 * (number + 1)) % len(ids)]]
-        while len(walk) < length:
-            walk.append(successor[walk[-1]])
-        prompts.append(walk)
+    """Continue walks along the cycle; say how many tokens follow it, and what was accepted.
+
+    With DFlash2 every other one ends in the ring; what a greedy step should emit is said, too.
+    """
+    speculative = llm.llm_engine.vllm_config.speculative_config
+    walks = Walks.load(made, ring=speculative is not None and speculative.method == "dflash")
+    prompts = [walks.prompt(number, length) for number, length in enumerate(lengths)]
     before = counters(llm)
     params = SamplingParams(
         temperature=temperature,
@@ -43,7 +42,7 @@ def continued(
     asked = [{"prompt_token_ids": p} for p in prompts]
     answers = [o.outputs[0] for o in llm.generate(asked, params, use_tqdm=False)]
     right = sum(
-        successor[last] == token
+        walks.successor[last] == token
         for prompt, a in zip(prompts, answers, strict=True)
         for last, token in itertools.pairwise([prompt[-1], *a.token_ids])
     )
@@ -64,8 +63,15 @@ def continued(
     yield (f"PREFIX {hits} cached tokens so far, {preempted} preemptions")
     if steps := after.get("drafts", 0) - before.get("drafts", 0):
         taken = after["accepted_tokens"] - before["accepted_tokens"]
+        known = ""
+        if walks.ring and not temperature:
+            drafts = speculative.num_speculative_tokens
+            places = [walks.place(number) for number in range(len(lengths))]
+            expected = walks.expected(places, count, drafts)
+            known = f", {expected:.3f} tokens a step expected"
         yield (
             f"ACCEPTANCE {1 + taken / steps:.3f} tokens a step, {taken} accepted in {steps} steps"
+            f"{known}"
         )
         yield (f"ACCEPTANCE by position since the start: {after.get('accepted_tokens_per_pos')}")
 
