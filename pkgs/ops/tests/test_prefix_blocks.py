@@ -74,13 +74,11 @@ def test_every_residue(name: str, drafts: int, overlap: bool, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("drafts", "overlap"), STEPS)
 @pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("changes", [{}, {"blocks": 90}, {"budget": 28}], ids=str)
+@pytest.mark.parametrize("changes", [{}, {"blocks": 90}, {"budget": 28}, {"budget": 34}], ids=str)
 def test_traffic(
     name: str, drafts: int, overlap: bool, changes: dict[str, int], tmp_path: Path
 ) -> None:
     """Prefills beside decodes, shared beginnings, follow-ups, few blocks, and narrow steps."""
-    if drafts and "budget" in changes:
-        changes = {"budget": 70}  # narrower steps cut the drafts of decodes off
     layout = Layout(**LAYOUTS[name], **changes, drafts=drafts, overlap=overlap)
     hits = 0
     for seed in range(3):
@@ -178,3 +176,29 @@ def test_a_step_that_holds_a_block_but_not_the_drafts_beside_it(
         served.serve([prompt], 20)
         served.states()
     assert list(served.hits.values()) == [0, 96 if window == 16 else 64]
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("name", ["half", "mtp"])
+def test_a_decode_without_drafts_goes_on_from_the_accepted_state(
+    name: str, overlap: bool, tmp_path: Path
+) -> None:
+    """At the end of the context nothing is left for drafts; every residue of a block; 0243."""
+    layout = Layout(**LAYOUTS[name], drafts=3, overlap=overlap, context=160, budget=170)
+    served = Served(layout, tmp_path)
+    for length in range(96, 128):
+        done = served.serve([text(length, length), text(length + 9, -length)], 160)
+        assert [len(request.all_token_ids) for request in done] == [160, 160]
+        served.states()
+    assert served.worker.bare > 10
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_drafts_that_a_grammar_refuses(name: str, tmp_path: Path) -> None:
+    """A step may then end in the block before that of the last one's rejected drafts."""
+    layout = Layout(**LAYOUTS[name], drafts=3, cut=True)
+    served = Served(layout, tmp_path)
+    for seed in range(4):
+        served.serve([text(90 + place, seed) for place in range(seed, 8, 2)], 150, apart=1)
+        served.states()
+    assert served.worker.bare > 100

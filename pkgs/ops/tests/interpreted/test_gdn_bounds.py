@@ -5,14 +5,17 @@ a kernel that reads or writes a neighbour shows it in its output or in a guard.
 """
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
 import torch
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
 pytest.importorskip("vllm")
-from vllm.model_executor.layers.mamba.ops import causal_conv1d as conv
+import gdn_conv
 from vllm.third_party.flash_linear_attention.ops import fused_recurrent
 from vllm.third_party.flash_linear_attention.ops.fused_sigmoid_gating import (
     fused_sigmoid_gating_delta_rule_update,
@@ -186,52 +189,11 @@ STATE_LEN = KERNEL - 1 + DRAFTS
 
 
 def convolve(states: torch.Tensor, slots: torch.Tensor, accepted: torch.Tensor) -> torch.Tensor:
-    """Launch the kernel as vLLM's wrapper does (on a CPU that name is another function)."""
     torch.manual_seed(9)
     tokens = REQUESTS * WIDTH
     x, weight = torch.randn(tokens, CHANNELS), torch.randn(CHANNELS, KERNEL)
-    out = torch.full_like(x, 7.0)
-    arguments: dict[str, Any] = {
-        "x_ptr": x,
-        "w_ptr": weight,
-        "bias_ptr": None,
-        "conv_state_ptr": states,
-        "conv_state_indices_ptr": slots,
-        "num_accepted_tokens_ptr": accepted,
-        "query_start_loc_ptr": torch.arange(0, tokens + 1, WIDTH, dtype=torch.int32),
-        "block_idx_last_scheduled_token": None,
-        "initial_state_idx": None,
-        "o_ptr": out,
-        "batch": REQUESTS,
-        "dim": CHANNELS,
-        "seqlen": WIDTH,
-        "state_len": STATE_LEN,
-        "num_cache_lines": states.shape[0],
-        "stride_x_seq": 0,
-        "stride_x_dim": 1,
-        "stride_x_token": CHANNELS,
-        "stride_w_dim": KERNEL,
-        "stride_w_width": 1,
-        "stride_conv_state_seq": states.stride(0),
-        "stride_conv_state_dim": states.stride(2),
-        "stride_conv_state_tok": states.stride(1),
-        "stride_state_indices": slots.stride(0),
-        "stride_o_seq": 0,
-        "stride_o_dim": 1,
-        "stride_o_token": CHANNELS,
-        "null_block_id": 0,
-        "HAS_BIAS": False,
-        "KERNEL_WIDTH": KERNEL,
-        "SILU_ACTIVATION": True,
-        "IS_VARLEN": True,
-        "IS_APC_ENABLED": False,
-        "IS_SPEC_DECODING": True,
-        "NP2_STATELEN": 8,
-        "HAS_NULL_BLOCK": True,
-        "BLOCK_N": 8,
-        "launch_pdl": False,
-    }
-    conv._causal_conv1d_update_kernel[(REQUESTS, 1)](**arguments)
+    starts = torch.arange(0, tokens + 1, WIDTH, dtype=torch.int32)
+    out = gdn_conv.convolve(x, weight, states, slots, accepted, starts, DRAFTS)
     return out.view(REQUESTS, WIDTH, CHANNELS)
 
 

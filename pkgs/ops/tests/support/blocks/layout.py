@@ -34,9 +34,12 @@ class Layout:
         window: block of the drafter's sliding-window group; 0 for none.
         reach: the sliding window itself.
         drafts: drafts a verify step, 0 without speculation.
+        cut: let some, or all, of a request's drafts be refused before they are verified, as a
+            grammar does when steps do not overlap.
         budget: the most tokens of one step.
         overlap: schedule a step before the last one's tokens are known.
         blocks: blocks of the pool.
+        context: the most tokens of a request.
     """
 
     state: int = 32
@@ -44,9 +47,11 @@ class Layout:
     window: int = 16
     reach: int = 40
     drafts: int = 0
+    cut: bool = False
     budget: int = 80
     overlap: bool = False
     blocks: int = 2000
+    context: int = 1 << 17
 
 
 class _Drafter(SimpleNamespace):
@@ -105,7 +110,7 @@ def make(layout: Layout, folder: Path) -> Any:
     config = EngineArgs(
         model=str(folder),
         skip_tokenizer_init=True,
-        max_model_len=1 << 17,
+        max_model_len=layout.context,
         max_num_seqs=8,
         max_num_batched_tokens=layout.budget,
         enable_prefix_caching=True,

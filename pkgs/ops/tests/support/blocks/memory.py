@@ -4,13 +4,15 @@ A token's key and value, and a recurrent state, stand for everything before them
 fingerprint of its prefix. The rules are those of the V2 runner: block tables grow at the end,
 copies run before the step, and the recurrent state moves as vLLM's align kernels move it
 (v1/worker/mamba_utils.py: preprocess, precopy and postprocess; v1/attention/backends/utils.py:
-mamba_get_block_table_tensor; v1/attention/backends/gdn_attn.py: which state a row starts from).
-Where a resumed request starts is asked of vLLM's own MambaHybridModelState.
+mamba_get_block_table_tensor). vLLM's own code is asked where a resumed request starts and from
+which of its states a row does.
 """
 
 import random
 from collections.abc import Sequence
 from typing import Any
+
+from gdn_rows import starts_at_accepted
 
 
 class WrongRead(AssertionError):
@@ -48,6 +50,7 @@ class Worker:
 
     Attributes:
         chunks: (request, first token, end) of each prefill step.
+        bare: decode steps without drafts after one that accepted some.
     """
 
     def __init__(self, layout: Any, scheduler: Any, rng: random.Random) -> None:
@@ -57,6 +60,7 @@ class Worker:
         self.memory: dict[int, Any] = {}
         self.rows: dict[str, _Row] = {}
         self.chunks: list[tuple[str, int, int]] = []
+        self.bare = 0
         self._model_state = _model_state(scheduler.cache_config)
 
     def run(self, step: Any) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
@@ -81,7 +85,9 @@ class Worker:
             given = step.scheduled_spec_decode_tokens.get(name, [])
             sampled[name] = self._forward(name, count, given)
             if sampled[name]:
-                drafts[name] = [self._token() for _ in range(self.layout.drafts)]
+                most = self.layout.drafts
+                kept = self.rng.randint(0, most) if self.layout.cut else most
+                drafts[name] = [self._token() for _ in range(kept)]
         return sampled, drafts
 
     def _token(self) -> int:
@@ -94,7 +100,8 @@ class Worker:
         assert len(known) == count - drafted, f"{name} has no token for every place"
         tried = [self._token() if draft < 0 else draft for draft in given]
         marks = [row.marks[first], *prefixes([*known, *tried], row.marks[first])]
-        verify = drafted > 0 and count == drafted + 1
+        width = self.layout.drafts + 1
+        verify = starts_at_accepted(count, drafted, first < row.prefill, width)
         for spec, table in zip(self.specs, row.tables, strict=True):
             if not hasattr(spec, "mamba_cache_mode"):
                 self._attend(spec, table, row, first)
@@ -115,6 +122,7 @@ class Worker:
                     self.memory[table[column + place]] = mark
             else:
                 self.memory[table[column]] = marks[-1]
+        self.bare += count == 1 and row.accepted > 1
         if first < row.prefill:
             self.chunks.append((name, first, min(end, row.prefill)))
         if end - drafted < len(row.tokens):
