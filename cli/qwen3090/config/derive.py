@@ -8,8 +8,9 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from qwen3090 import state
+from qwen3090.config.model import ServeConfig
 from qwen3090.config.sources import Given, Layer
-from qwen3090.plan.graphs import graph_bytes
+from qwen3090.plan.graphs import graph_bytes, most_tokens, step_lengths
 from qwen3090.wsl import on_wsl
 
 DRAFT_TOKENS = {"dflash2": 7, "mtp": 3, "none": 0}
@@ -20,7 +21,13 @@ DRAFTER_FORMATS = {"bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "int8"}
 # Owner -> settings that only make sense together with the owner's value.
 FOLLOWERS = {
     "variant": ("model",),
-    "speculation": ("draft_tokens", "drafter_kv_format", "drafter_attention_backend"),
+    "speculation": (
+        "draft_tokens",
+        "draft_tokens_by_batch",
+        "drafter_kv_format",
+        "drafter_attention_backend",
+    ),
+    "draft_tokens": ("draft_tokens_by_batch",),
     "kv_format": ("attention_backend", "drafter_kv_format", "drafter_attention_backend"),
     "drafter_kv_format": ("drafter_attention_backend",),
 }
@@ -67,7 +74,7 @@ def fill(values: MutableMapping[str, Any]) -> dict[str, str]:
     windows = on_wsl()
     default("expandable_segments", not windows, "WSL2" if windows else "no WSL2")
     if values["device"] == "cuda" and not values["eager"]:
-        size = min(values["seats"] * (values["draft_tokens"] + 1), MAX_GRAPH)
+        size = min(most_tokens(_lengths(values)), MAX_GRAPH)
         default("graph_sizes", size, "seats x (draft_tokens + 1)")
         if values["kv_bytes"] is None:
             default("graph_bytes", graph_bytes(values["draft_tokens"]), "draft_tokens")
@@ -80,6 +87,16 @@ def _drafter_format(speculation: str, kv_format: str) -> str | None:
     if speculation == "dflash2":
         return DRAFTER_FORMATS[kv_format]
     return None
+
+
+def _lengths(values: Mapping[str, Any]) -> tuple[int, ...]:
+    by_batch = values.get("draft_tokens_by_batch") or ()
+    return step_lengths(values["seats"], values["draft_tokens"] or 0, by_batch)
+
+
+def decode_lengths(config: ServeConfig) -> tuple[int, ...]:
+    """Return the tokens of each request in a decode step of 1, 2, ... requests."""
+    return _lengths(config.model_dump())
 
 
 def largest_graph(values: Mapping[str, Any]) -> int:

@@ -17,6 +17,7 @@ from qwen3090.config.values import (
     Optional,
     Table,
     Words,
+    parse_numbers,
     parse_sizes,
 )
 
@@ -24,6 +25,7 @@ KvFormat = Literal["bf16", "fp8", "int8", "int4"]
 Speculation = Literal["dflash2", "mtp", "none"]
 Backend = Literal["FLASH_ATTN", "FLASHINFER", "TRITON_ATTN"]
 GraphSizes = Annotated[int | tuple[int, ...], BeforeValidator(parse_sizes)]
+Numbers = Annotated[tuple[Int, ...], BeforeValidator(parse_numbers)]
 MAX_CONTEXT = 262_144
 
 
@@ -123,6 +125,11 @@ class ServeConfig(BaseModel):
         le=63,
         description="Tokens drafted a step. Unset: 7 for dflash2, 3 for mtp, 0 for none.",
     )
+    draft_tokens_by_batch: Annotated[Numbers | None, Optional] = Field(
+        None,
+        description="Tokens drafted in a step of 1, 2, ... requests, the last for all beyond "
+        "(mtp only); none of them above draft_tokens. Unset: always draft_tokens.",
+    )
     draft_sampling: Literal["probabilistic", "greedy"] = Field(
         "probabilistic",
         description="How drafts are picked; "
@@ -177,7 +184,7 @@ class ServeConfig(BaseModel):
     graph_sizes: Annotated[GraphSizes | None, Optional] = Field(
         None,
         description="Largest CUDA graph in tokens, or a list of exact sizes. Unset: "
-        "seats x (draft_tokens + 1), at most 512.",
+        "the largest decode step, seats x (draft_tokens + 1), at most 512.",
     )
     graph_bytes: Annotated[Bytes | None, Optional] = Field(
         None,

@@ -4,10 +4,11 @@ import ipaddress
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from qwen3090.config.derive import MAX_GRAPH, largest_graph
+from qwen3090.config.derive import MAX_GRAPH, decode_lengths, largest_graph
 from qwen3090.config.engine_rules import engine_problems
 from qwen3090.config.model import MAX_CONTEXT, ServeConfig
 from qwen3090.config.problems import Found
+from qwen3090.plan.graphs import most_tokens
 
 # vLLM takes the drafting method from these words when they occur in the drafter's path,
 # and with MTP the drafter's path is the model's.
@@ -79,16 +80,17 @@ def _sizes(c: ServeConfig) -> Iterator[Found]:
 def _graphs(c: ServeConfig) -> Iterator[Found]:
     if c.device != "cuda" or c.eager or c.graph_sizes is None:
         return
-    largest, one = largest_graph(c.model_dump()), (c.draft_tokens or 0) + 1
+    lengths = decode_lengths(c)
+    largest, one, most = largest_graph(c.model_dump()), lengths[0], most_tokens(lengths)
     sizes = (c.graph_sizes,) if isinstance(c.graph_sizes, int) else c.graph_sizes
     if any(size < 1 for size in sizes):
         text = f"graph_sizes = {c.graph_sizes}: a graph has 1 token or more"
-        yield Found(("graph_sizes",), text, f"--set graph_sizes={c.seats * one}")
+        yield Found(("graph_sizes",), text, f"--set graph_sizes={most}")
         return
     limit = min(MAX_GRAPH, c.max_batched_tokens)
     if largest < one:
         text = f"graph_sizes = {largest}: a step has {one} tokens or more, none would use a graph"
-        yield Found(("graph_sizes", "draft_tokens"), text, f"--set graph_sizes={c.seats * one}")
+        yield Found(("graph_sizes", "draft_tokens"), text, f"--set graph_sizes={most}")
     if largest > limit:
         text = f"graph_sizes = {largest}: more than {limit} tokens take memory that no step uses"
         yield Found(("graph_sizes", "max_batched_tokens"), text, f"--set graph_sizes={limit}")
@@ -108,6 +110,26 @@ def _speculation(c: ServeConfig) -> Iterator[Found]:
     if c.speculation == "mtp" and c.kv_format == "fp8" and k > 3:
         text = f"draft_tokens = {k} with mtp on an fp8 cache: FlashInfer crashes beyond 3"
         yield Found(("draft_tokens", "kv_format"), text, "--set draft_tokens=3")
+
+
+def _by_batch(c: ServeConfig) -> Iterator[Found]:
+    drafts, key = c.draft_tokens_by_batch, "draft_tokens_by_batch"
+    if drafts is None:
+        return
+    cure = f"--set {key}=none"
+    text = f"{key} = {list(drafts)}"
+    if c.speculation != "mtp":
+        why = "a step drafts one block" if c.speculation == "dflash2" else "nothing is drafted"
+        yield Found((key, "speculation"), f"{text} with speculation = {c.speculation}: {why}", cure)
+        return
+    if not drafts or min(drafts) < 1:
+        yield Found((key,), f"{text}: every step drafts 1 token or more", cure)
+    elif max(drafts) != c.draft_tokens:
+        text += f": the most is {max(drafts)}, and draft_tokens = {c.draft_tokens}"
+        yield Found((key, "draft_tokens"), text, f"--set draft_tokens={max(drafts)}, or {cure}")
+    if c.device == "cuda" and c.runner == "v1":
+        text = f"{key} on runner = v1: no decode step would have a full CUDA graph"
+        yield Found((key, "runner"), text, "--set runner=v2")
 
 
 def _backends(c: ServeConfig) -> Iterator[Found]:
@@ -213,6 +235,7 @@ RULES: tuple[Rule, ...] = (
     _sizes,
     _graphs,
     _speculation,
+    _by_batch,
     _backends,
     _runner,
     _int8,
@@ -230,10 +253,10 @@ def problems(config: ServeConfig) -> list[Found]:
 def notes(config: ServeConfig) -> list[Found]:
     """Return what is allowed but worth knowing."""
     found: list[Found] = []
-    step = config.seats * ((config.draft_tokens or 0) + 1)
+    lengths = decode_lengths(config)
     largest = largest_graph(config.model_dump())
-    if 0 < largest < step:
-        seats = largest // ((config.draft_tokens or 0) + 1)
+    if 0 < largest < most_tokens(lengths):
+        seats = sum(n * length <= largest for n, length in enumerate(lengths, 1))
         text = f"graph_sizes = {largest}: beyond {seats} running requests a step uses no graph"
         found.append(Found(("graph_sizes", "seats"), text))
     if config.graph_bytes is not None and config.kv_bytes is not None:

@@ -87,7 +87,12 @@ def _variable(name: str, value: object) -> str:
 def parse_sizes(value: object) -> object:
     """Return graph sizes: one number (the largest) or a list of exact sizes."""
     value = reject_bool(value)
-    if isinstance(value, str) and not value.strip().isdigit():
+    return value if isinstance(value, str) and value.strip().isdigit() else parse_numbers(value)
+
+
+def parse_numbers(value: object) -> object:
+    """Return numbers from a list, or from text with commas or spaces between them."""
+    if isinstance(value, str):
         parts: Any = parse_list(value.replace(",", " ") if "[" not in value else value)
         return tuple(parts)
     return value

@@ -6,9 +6,16 @@ of either kind: with 4 drafts, 3 requests (15 tokens) get the piecewise graph of
 the full one of 20, and 4 seats (20 tokens) no graph, since the largest size is cut down to 16. So
 where that list leaves gaps, the command line names every size.
 
+Where the drafts depend on the number of requests, a batch that grew or shrank has rows of its old
+length for one step, so every number of requests has a graph for each length. vLLM captures those
+anyway; a size that only such a graph has would leave a step of as many tokens in a mixed batch
+without one.
+
 Of the memory the plan shows an estimate, and the engine leaves it free beside the pool when
 ``kv_bytes`` is unset: vLLM's V2 runner has none of its own (patch 0251 returns this one).
 """
+
+from collections.abc import Sequence
 
 EXACT_SEATS = 16  # beyond, a step is padded to the next size: more graphs cost time at each start
 
@@ -39,28 +46,49 @@ def engine_sizes(largest: int) -> tuple[int, ...]:
     return (*small, *steps)
 
 
-def capture_sizes(largest: int, seats: int, draft_tokens: int) -> tuple[int, ...]:
+def step_lengths(seats: int, draft_tokens: int, by_batch: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return the tokens of each request in a decode step of 1, 2, ... ``seats`` requests.
+
+    Args:
+        seats: requests that may run at once.
+        draft_tokens: tokens drafted a step.
+        by_batch: those of a step of 1, 2, ... requests, the last for all beyond; empty for
+            ``draft_tokens`` always.
+    """
+    drafts = tuple(by_batch) or (draft_tokens,)
+    return tuple(drafts[min(n, len(drafts) - 1)] + 1 for n in range(seats))
+
+
+def most_tokens(lengths: Sequence[int]) -> int:
+    """Return the tokens of the largest decode step; ``lengths`` as of ``step_lengths``."""
+    return max(n * length for n, length in enumerate(lengths, 1))
+
+
+def capture_sizes(largest: int, lengths: Sequence[int]) -> tuple[int, ...]:
     """Return the sizes (tokens) to capture, so that every decode step has a full graph.
 
     Args:
         largest: no size is larger.
-        seats: requests that may run at once.
-        draft_tokens: tokens drafted a step.
+        lengths: tokens of a request, by number of requests (``step_lengths``).
 
     Returns:
-        With drafts one size for each number of requests, beyond ``EXACT_SEATS`` for every fourth
-        (others are padded to it), and smaller ones for short prompts; without drafts vLLM's own.
+        With drafts one size for each number of requests and length, beyond ``EXACT_SEATS`` for
+        every fourth (others are padded to it), and smaller ones for short prompts; without drafts
+        vLLM's own. Where lengths differ, also one for each number of requests: drafts are made in
+        graphs of one token a request, and those of a graph are as many for all that share it.
     """
-    if not draft_tokens:
+    seats, steps = len(lengths), set(lengths)
+    if steps == {1}:
         return tuple(sorted({*engine_sizes(largest), largest}))
-    step = draft_tokens + 1
     exact = min(seats, EXACT_SEATS)
-    decode = {n * step for n in (*range(1, exact + 1), *range(EXACT_SEATS, seats, 4), seats)}
-    others = (size for size in engine_sizes(largest) if size < step or size > seats * step)
-    return tuple(sorted(size for size in {*decode, *others, largest} if size <= largest))
+    numbers = (*range(1, exact + 1), *range(EXACT_SEATS, seats, 4), seats)
+    decode = {n * step for step in steps for n in numbers}
+    drafts = numbers if len(steps) > 1 else ()
+    others = (s for s in engine_sizes(largest) if s < min(steps) or s > most_tokens(lengths))
+    return tuple(sorted(s for s in {*decode, *drafts, *others, largest} if s <= largest))
 
 
-def decode_graphs(sizes: tuple[int, ...], seats: int, draft_tokens: int) -> dict[int, int]:
+def decode_graphs(sizes: Sequence[int], lengths: Sequence[int]) -> dict[int, int]:
     """Return the tokens of the full graph that decodes 1, 2, ... requests.
 
     Requests that get none are absent: vLLM takes the next larger size of any kind, and only sizes
@@ -68,26 +96,32 @@ def decode_graphs(sizes: tuple[int, ...], seats: int, draft_tokens: int) -> dict
 
     Args:
         sizes: what is captured, in tokens.
-        seats, draft_tokens: as in ``capture_sizes``.
+        lengths: as in ``capture_sizes``.
     """
-    step, largest = draft_tokens + 1, max(sizes, default=0)
-    whole = {-(-size // step) * step for size in sizes}
-    full = {size for size in whole if size <= min(largest, seats * step)}
+    largest = max(sizes, default=0)
+    full = {step: _whole(sizes, step, largest, len(lengths)) for step in set(lengths)}
+    captured = {*sizes, *(size for each in full.values() for size in each)}
     found = {}
-    for requests in range(1, seats + 1):
-        size = min((s for s in {*sizes, *full} if s >= requests * step), default=0)
-        if size in full:
+    for requests, step in enumerate(lengths, 1):
+        size = min((s for s in captured if s >= requests * step), default=0)
+        if size in full[step]:
             found[requests] = size
     return found
 
 
+def _whole(sizes: Sequence[int], step: int, largest: int, seats: int) -> set[int]:
+    """Return sizes rounded up to requests of ``step`` tokens each, as vLLM captures them."""
+    whole = {-(-size // step) * step for size in sizes}
+    return {size for size in whole if size <= min(largest, seats * step)}
+
+
 def compilation_sizes(
-    graph_sizes: int | tuple[int, ...], seats: int, draft_tokens: int
+    graph_sizes: int | tuple[int, ...], lengths: Sequence[int]
 ) -> dict[str, int | list[int]]:
     """Return the entry of vLLM's compilation config: the largest size where that says it all."""
     if not isinstance(graph_sizes, int):
         return {"cudagraph_capture_sizes": sorted(set(graph_sizes))}
-    sizes = capture_sizes(graph_sizes, seats, draft_tokens)
+    sizes = capture_sizes(graph_sizes, lengths)
     if sizes == engine_sizes(graph_sizes):
         return {"max_cudagraph_capture_size": graph_sizes}
     return {"cudagraph_capture_sizes": list(sizes)}

@@ -3,9 +3,10 @@
 import json
 import shlex
 
+from qwen3090.config.model import ServeConfig
 from qwen3090.config.resolve import Resolved
 from qwen3090.config.show import flat
-from qwen3090.serve.render import FOREIGN, Launch
+from qwen3090.serve.render import FOREIGN, Launch, draft_ranges
 
 
 def as_shell(launch: Launch) -> str:
@@ -47,10 +48,16 @@ def as_json(resolved: Resolved, launch: Launch) -> str:
     return json.dumps(document, indent=2)
 
 
+def _drafts(c: ServeConfig) -> str:
+    """Return the drafts of a step: ``4``, or ``4, 3 from 4 requests on``."""
+    (_, _, first), *rest = draft_ranges(c)
+    return ", ".join([str(first), *(f"{k} from {n} requests on" for n, _, k in rest)])
+
+
 def choices(resolved: Resolved, launch: Launch, has_key: bool) -> list[str]:
     """Return the lines that ``serve`` prints first: what it chose, and what it leaves out."""
     c = resolved.config
-    k = f" k={c.draft_tokens} ({c.draft_sampling})" if c.speculation != "none" else ""
+    k = f" k={_drafts(c)} ({c.draft_sampling})" if c.speculation != "none" else ""
     backend = c.attention_backend if c.device == "cuda" else "CPU"
     graphs = f"graphs up to {c.graph_sizes} tokens" if c.graph_sizes else "no graphs"
     lines = [

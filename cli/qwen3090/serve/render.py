@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from qwen3090.config.derive import decode_lengths
 from qwen3090.config.files import key_variable
 from qwen3090.config.model import ServeConfig
 from qwen3090.plan.graphs import compilation_sizes
@@ -173,7 +174,7 @@ def _compilation(c: ServeConfig) -> dict[str, Any]:
     No custom_ops: for a handful of rows what the compiler makes of SiLU and multiply takes a third
     of the time of vLLM's kernel, which gives each row to one block (docs/results/gpu-steps.txt).
     """
-    return dict(compilation_sizes(c.graph_sizes or (), c.seats, c.draft_tokens or 0))
+    return dict(compilation_sizes(c.graph_sizes or (), decode_lengths(c)))
 
 
 def _speculation(c: ServeConfig) -> dict[str, Any]:
@@ -183,6 +184,8 @@ def _speculation(c: ServeConfig) -> dict[str, Any]:
         "draft_sample_method": c.draft_sampling,
         "rejection_sample_method": c.rejection_sampling,
     }
+    if c.draft_tokens_by_batch is not None:
+        found["num_speculative_tokens_per_batch_size"] = draft_ranges(c)
     if c.speculation == "dflash2":
         found["model"] = _path(c.drafter)
         found["attention_backend"] = c.drafter_attention_backend
@@ -192,6 +195,14 @@ def _speculation(c: ServeConfig) -> dict[str, Any]:
     if c.drafter_kv_format not in (None, c.kv_format):
         found["kv_cache_dtype"] = CACHE_TYPES[c.drafter_kv_format]
     return found
+
+
+def draft_ranges(c: ServeConfig) -> list[list[int]]:
+    """Return vLLM's ranges [first, last, drafts] of numbers of requests."""
+    lengths = decode_lengths(c)
+    starts = [n for n, step in enumerate(lengths) if n == 0 or step != lengths[n - 1]]
+    ends = [*starts[1:], c.seats]
+    return [[n + 1, end, lengths[n] - 1] for n, end in zip(starts, ends, strict=True)]
 
 
 def _toolkit(cuda_home: Path | None, inherited: Mapping[str, str]) -> dict[str, str]:

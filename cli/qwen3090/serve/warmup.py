@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from qwen3090.config.derive import decode_lengths
 from qwen3090.config.model import ServeConfig
 from qwen3090.plan.graphs import capture_sizes
 from qwen3090.serve.probe import CHAT, COMPLETIONS, Answer, Probe
@@ -55,11 +56,11 @@ def batches(config: ServeConfig) -> list[int]:
     Each number whose step has a CUDA graph of its own size, and every power of two of seats:
     kernels outside the graphs are compiled for other numbers than graphs are captured for.
     """
-    seats, step = config.seats, (config.draft_tokens or 0) + 1
+    seats, lengths = config.seats, decode_lengths(config)
     sizes = config.graph_sizes or ()
     if isinstance(sizes, int):
-        sizes = capture_sizes(sizes, seats, step - 1)
-    graphs = {size // step for size in sizes}
+        sizes = capture_sizes(sizes, lengths)
+    graphs = {size // step for size in sizes for step in set(lengths)}
     powers = {2**n for n in range(seats.bit_length())}
     return sorted(n for n in graphs | powers | {seats} if 1 <= n <= seats)
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from qwen3090.config import ServeConfig
-from qwen3090.config.derive import MAX_GRAPH
+from qwen3090.config.derive import MAX_GRAPH, decode_lengths
 from qwen3090.errors import UserError
 from qwen3090.plan import Geometry, Plan, compute
-from qwen3090.plan.graphs import capture_sizes, decode_graphs
+from qwen3090.plan.graphs import capture_sizes, decode_graphs, most_tokens
 from qwen3090.serve.plan_gate import plan_input
 from qwen3090.verify.report import Finding, Status
 
@@ -72,10 +72,10 @@ def _prefix_cache(config: ServeConfig, plan: Plan, show: str) -> Finding:
 
 def decode_shapes(config: ServeConfig) -> dict[int, int]:
     """Return the tokens of the full graph that decodes 1, 2, ... requests (``decode_graphs``)."""
-    drafts, sizes = config.draft_tokens or 0, config.graph_sizes or ()
+    sizes, lengths = config.graph_sizes or (), decode_lengths(config)
     if isinstance(sizes, int):
-        sizes = capture_sizes(sizes, config.seats, drafts)
-    return decode_graphs(sizes, config.seats, drafts)
+        sizes = capture_sizes(sizes, lengths)
+    return decode_graphs(sizes, lengths)
 
 
 def check_graphs(config: ServeConfig) -> Iterator[Finding]:
@@ -83,14 +83,16 @@ def check_graphs(config: ServeConfig) -> Iterator[Finding]:
     if config.device != "cuda" or config.eager:
         yield Finding("settings.graphs", Status.SKIP, "no CUDA graphs are asked for")
         return
-    query, covered = (config.draft_tokens or 0) + 1, decode_shapes(config)
+    lengths, covered = decode_lengths(config), decode_shapes(config)
+    query = " or ".join(str(length) for length in dict.fromkeys(lengths))
     without = [n for n in range(1, config.seats + 1) if n not in covered]
-    cure = f"--set graph_sizes={min(config.seats * query, MAX_GRAPH)}"
+    cure = f"--set graph_sizes={min(most_tokens(lengths), MAX_GRAPH)}"
     if not covered:
         text = f"graph_sizes = {config.graph_sizes}: no step of {query} tokens a request has one"
         yield Finding("settings.graphs", Status.FAIL, text, cure)
     elif without:
-        text = f"steps of {without[0]} requests and more ({without[0] * query} tokens) have none"
+        tokens = without[0] * lengths[without[0] - 1]
+        text = f"steps of {without[0]} requests and more ({tokens} tokens) have none"
         if without != list(range(without[0], config.seats + 1)):
             text = (
                 f"steps of {', '.join(map(str, without))} requests, {query} tokens each, have none"

@@ -6,6 +6,7 @@ PIECEWISE, config/compilation.py:1441), and the drafts after it run without a gr
 
 from typing import Any
 
+from qwen3090.config.derive import decode_lengths
 from qwen3090.verify.live.facts import Promise
 from qwen3090.verify.live.requests import finding
 from qwen3090.verify.plan import decode_shapes
@@ -29,15 +30,16 @@ def target(check: str, promise: Promise, report: dict[str, Any]) -> Finding:
         wrong = "" if found["mode"] == "NONE" else f"mode {found['mode']}, the profile says none"
         return finding(check, wrong, "none, as the profile says")
     mode = "PIECEWISE" if _piecewise(promise) else "FULL"
-    shapes, query = found["target"].get(mode, []), promise.query
+    shapes, lengths = found["target"].get(mode, []), decode_lengths(promise.config)
     sizes = {shape["tokens"] for every in found["target"].values() for shape in every}
     requests = decode_shapes(promise.config)
-    without = [n for n in requests if not _fits(shapes, sizes, n * query, query)]
+    without = [n for n in requests if not _fits(shapes, sizes, n, lengths[n - 1])]
     wrongs = []
     if not shapes:
         wrongs.append(f"no {mode} graph was captured (mode {found['mode']})")
     elif without:
-        wrongs.append(f"steps of {without[0]} requests ({without[0] * query} tokens) have none")
+        tokens = without[0] * lengths[without[0] - 1]
+        wrongs.append(f"steps of {without[0]} requests ({tokens} tokens) have none")
     return finding(check, wrongs, f"{len(shapes)} {mode} graphs for decoding, mode {found['mode']}")
 
 
@@ -62,13 +64,13 @@ def drafter(check: str, promise: Promise, report: dict[str, Any]) -> Finding:
     return finding(check, wrongs, f"FULL graphs: {shown}")
 
 
-def _fits(shapes: list[dict[str, Any]], sizes: set[int], tokens: int, query: int) -> bool:
+def _fits(shapes: list[dict[str, Any]], sizes: set[int], requests: int, query: int) -> bool:
     """Return whether the next captured size has a graph among ``shapes`` for such a step.
 
     A step takes the next size of any mode, never a larger one (vllm/v1/worker/gpu/
     cudagraph_utils.py:289).
     """
-    size = min((size for size in sizes if size >= tokens), default=0)
+    size = min((size for size in sizes if size >= requests * query), default=0)
     return any(s["query"] in (None, query) and s["tokens"] == size for s in shapes)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from qwen3090.config.derive import decode_lengths
 from qwen3090.plan.specs import ATTENTION, RECURRENT, WINDOW
 from qwen3090.serve.render import METHODS
 from qwen3090.verify.live.facts import Promise
@@ -90,13 +91,21 @@ def pool(check: str, promise: Promise, report: Report) -> Finding:
 def speculation(check: str, promise: Promise, report: Report) -> Finding:
     """Compare method and drafted tokens."""
     c, found = promise.config, report["speculation"]
-    expected = {"method": METHODS.get(c.speculation), "tokens": c.draft_tokens or 0}
+    by_batch = [length - 1 for length in decode_lengths(c)] if c.draft_tokens_by_batch else None
+    expected = {
+        "method": METHODS.get(c.speculation),
+        "tokens": c.draft_tokens or 0,
+        "by_batch": by_batch,
+    }
     if c.speculation == "dflash2" and not str(found.get("class", "")).startswith("DFlash2"):
         wrong = [f"{found.get('class')} drafts, without the candidate selector of DFlash2"]
     else:
         wrong = different(expected, found)
     good = "none" if c.speculation == "none" else f"{found.get('class')} of {found.get('model')}"
-    return finding(check, wrong, f"{good}, {c.draft_tokens or 0} tokens")
+    tokens = f"{c.draft_tokens or 0} tokens"
+    if by_batch:
+        tokens = f"{', '.join(map(str, by_batch))} tokens in a step of 1, 2, ... requests"
+    return finding(check, wrong, f"{good}, {tokens}")
 
 
 def sampling(check: str, promise: Promise, report: Report) -> Finding:

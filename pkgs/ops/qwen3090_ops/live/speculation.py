@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from qwen3090_ops.draft_steps import DraftSteps
 from qwen3090_ops.live.parts import drafter, is_v2, speculator
 
 
@@ -14,12 +15,13 @@ def speculation(worker: Any) -> dict[str, Any]:
     """
     runner, config = worker.model_runner, worker.vllm_config.speculative_config
     if config is None:
-        return {"method": None, "tokens": 0}
+        return {"method": None, "tokens": 0, "by_batch": None}
     drafts, model = speculator(runner), drafter(runner)
     vocabulary = getattr(model, "draft_vocab", None)
     return {
         "method": config.method,
         "tokens": config.num_speculative_tokens,
+        "by_batch": by_batch(worker),
         "class": type(drafts).__name__,
         "model": type(model).__name__,
         "sampling": _sampling(runner, drafts),
@@ -27,6 +29,20 @@ def speculation(worker: Any) -> dict[str, Any]:
         "draft_vocabulary": getattr(vocabulary, "size", None),
         "selector": selector(model),
     }
+
+
+def by_batch(worker: Any) -> list[int] | None:
+    """Return the drafts of a step of 1, 2, ... requests; None where they are always the same.
+
+    Of the V2 speculator itself (patch 0244), which must draft what vLLM's scheduler verifies.
+    """
+    if not worker.vllm_config.speculative_config.uses_dynamic_speculative_decoding():
+        return None
+    steps = getattr(speculator(worker.model_runner), "draft_steps", None)
+    if steps is None:
+        steps = DraftSteps.configured(worker.vllm_config)
+    seats = worker.vllm_config.scheduler_config.max_num_seqs
+    return [steps.wanted(requests) for requests in range(1, seats + 1)]
 
 
 def _sampling(runner: Any, drafts: Any) -> str:
