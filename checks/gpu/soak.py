@@ -1,14 +1,17 @@
 """Runs mixed concurrent requests on an engine in this process for minutes, and checks each answer.
 
 usage: soak.py NAME MODEL PROFILE MADE [KEY=VALUE ...] [--seconds 180] [--drafter DIR] [--seed 1]
+               [--longest 20000]
 
 MADE is a directory of make_checkpoint.py: its successor.pt says which token follows which, so a
 greedy answer is either right or wrong. With --drafter half of the prompts end in the ring, where
 DFlash2 accepts drafts (make_checkpoint.py). Requests arrive at random: prompts of 1 to 20,000
 tokens, fresh ones, and others that begin as one before; greedy and sampled, with and without
-top-k/top-p, log probabilities, penalties; a tenth is aborted on the way. Exit status 1: a wrong
-greedy token, a token outside the vocabulary, a log probability that is no number, an answer of
-another length than asked, more than 23.6 GiB of reserved memory, or drafts but none accepted.
+top-k/top-p, log probabilities, penalties; a tenth is aborted on the way. With a larger --longest,
+one prompt in 12 has 20,000 to that many tokens. New ones arrive for --seconds, then all run to
+their end; a line every 30 seconds says how far it is. Exit status 1: a wrong greedy token, a token
+outside the vocabulary, a log probability that is no number, an answer of another length than
+asked, more than 23.6 GiB of reserved memory, or drafts but none accepted.
 """
 
 import os
@@ -32,14 +35,15 @@ from vllm.inputs import TokensPrompt
 from walks import Walks
 
 LIMIT = 23.6 * 2**30
+USUAL = 20_000  # tokens of a prompt, but for the few that --longest asks for
 
 
 class Traffic:
     """Makes requests, remembers them, and counts what is wrong with the answers."""
 
-    def __init__(self, engine: Any, walks: Walks, context: int, seed: int) -> None:
+    def __init__(self, engine: Any, walks: Walks, context: int, longest: int, seed: int) -> None:
         self.engine, self.random = engine, random.Random(seed)
-        self.context, self.walks = context, walks
+        self.context, self.longest, self.walks = context, longest, walks
         self.open: dict[str, tuple[list[int], Any]] = {}
         self.old: list[list[int]] = []
         self.count: collections.Counter[str] = collections.Counter()
@@ -76,7 +80,12 @@ class Traffic:
         return SamplingParams(temperature=1.3, top_p=0.8, presence_penalty=0.5, **base)
 
     def arrive(self) -> None:
-        length = min(int(math.exp(self.random.uniform(0, math.log(20_000)))), self.context - 600)
+        usual = min(self.longest, USUAL)
+        length = int(math.exp(self.random.uniform(0, math.log(usual))))
+        if self.longest > usual and self.random.random() < 1 / 12:
+            length = self.random.randint(usual, self.longest)
+            self.count[f"prompts above {usual}"] += 1
+        length = min(length, self.context - 600)
         tokens = int(math.exp(self.random.uniform(0, math.log(500))))
         prompt, params, name = self.walk(length), self.params(tokens), f"s{next(self.number)}"
         self.open[name] = (prompt, params)
@@ -125,6 +134,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--drafter")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--longest", type=int, default=USUAL, help="tokens of a prompt")
     given = parser.parse_args()
     words = [given.profile, *given.words]
     places = ["--model", given.model, *(["--drafter", given.drafter] if given.drafter else [])]
@@ -133,8 +143,9 @@ def main() -> int:
     llm = LLM(**args | {"disable_log_stats": False})
     engine, seats = llm.llm_engine, want["inputs"]["seats"]
     walks = Walks.load(Path(given.made), ring=bool(given.drafter))
-    traffic = Traffic(engine, walks, want["inputs"]["context"], given.seed)
-    end = time.time() + given.seconds
+    traffic = Traffic(engine, walks, want["inputs"]["context"], given.longest, given.seed)
+    said = time.time()
+    end = said + given.seconds
     while time.time() < end or engine.has_unfinished_requests():
         if time.time() < end and len(traffic.open) < 1.5 * seats and traffic.random.random() < 0.05:
             traffic.arrive()
@@ -143,7 +154,13 @@ def main() -> int:
                 if output.finished:
                     traffic.ended(output)
             traffic.maybe_abort()
-    torch.cuda.synchronize()
+        if time.time() > said + 30:
+            said = time.time()
+            print(
+                f"SOAK {given.name}: {end - said:.0f} s left, {traffic.count['answers']} answers, "
+                f"{len(traffic.open)} open, {len(traffic.wrong)} wrong",
+                flush=True,
+            )
     reserved = torch.cuda.max_memory_reserved()
     if reserved > LIMIT:
         traffic.wrong.append(f"{reserved / 2**30:.2f} GiB reserved, {LIMIT / 2**30:.1f} allowed")
