@@ -42,6 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pkgs/ops/tests/sup
 from cached_states import state_groups, wipe
 from greedy import Row, Verdict, compare, table
 from quality import numbers
+from walks import Walks
 
 Piece = Callable[[int, int], list[int]]  # (number, length) -> token ids
 KINDS = ("self", "other", "after")
@@ -89,7 +90,6 @@ class Asker:
 
 def pieces(given: argparse.Namespace, vocab: int) -> dict[str, Piece]:
     """Return what makes texts, by name."""
-    from forced_logits import walk
 
     def noise(number: int, length: int) -> list[int]:
         random = torch.Generator().manual_seed(number)
@@ -108,8 +108,7 @@ def pieces(given: argparse.Namespace, vocab: int) -> dict[str, Piece]:
             return ids[997 * number % (len(ids) - length) :][:length]
 
         return {"text": cut}
-    made = {"cycle": lambda number, length: walk(given.made, number, length)}
-    return {"noise": noise} | (made if given.made else {})
+    return {"noise": noise} | ({"cycle": Walks.load(given.made).prompt} if given.made else {})
 
 
 def prompts(kind: str, length: int, question: int, number: int, piece: Piece) -> list[list[int]]:
