@@ -5,7 +5,8 @@ usage: residues.py MODEL PROFILE [KEY=VALUE ...] [--drafter DIR] [--made DIR] [-
                    [--no-control] [--llm JSON]
 
 One engine is started as `qwen3090 serve` would. With B tokens in a block of recurrent state and k
-drafts, prompts are n B + r tokens long, r = 0, 1, B - 1 and k + 1:
+drafts, prompts are n B + r tokens long, r = 0, 1, B - 1 and k + 1, and where another layer's block
+u is smaller, u and u + k + 1:
   self   the same prompt twice;
   other  a document and a question, then the document and another question, n B + r in all;
   after  the same, with the document n B + r long and the question beyond.
@@ -39,7 +40,7 @@ from typing import Any
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pkgs/ops/tests/support"))
-from cached_states import state_groups, wipe
+from cached_states import groups, state_groups, wipe
 from greedy import Row, Verdict, compare, table
 from quality import numbers
 from walks import Walks
@@ -188,7 +189,9 @@ def main() -> int:
     config = llm.llm_engine.vllm_config
     block = max(group.kv_cache_spec.block_size for group in state_groups(llm).values())
     drafts = getattr(config.speculative_config, "num_speculative_tokens", 0)
-    residues = sorted({0, 1, block - 1, drafts + 1})
+    smallest = min(group.kv_cache_spec.block_size for group in groups(llm))
+    between = {smallest, smallest + drafts + 1} if smallest < block else set()
+    residues = sorted({0, 1, block - 1, drafts + 1} | between)
     scheduler = config.scheduler_config
     chunk = scheduler.max_num_scheduled_tokens or scheduler.max_num_batched_tokens
     least = max(1, chunk // block) + 2
