@@ -49,6 +49,8 @@ def serve_args(
         stock: leave out what an unpatched vLLM does not know.
     """
     places = [f"model={model}", *([f"drafter={drafter}"] if drafter else [])]
+    if stock:
+        places.append("draft_tokens_by_batch=none")  # ends the start of an unpatched MTP server
     argv = _cli("serve", *settings([*words, *places]), "--dry-run", "--json")["argv"]
     # The CPU engine of the profile demo, good for a dry run, is started without `vllm serve`.
     options = argv[argv.index("serve" if "serve" in argv else "--model") + 1 :]
