@@ -84,7 +84,7 @@ def capture(tokens: int, requests: int, builder: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize(("row", "tokens"), [(VERIFY, 4), (BARE, 1)])
+@pytest.mark.parametrize(("row", "tokens"), [(VERIFY, 4), (FEWER, 2), (BARE, 1)])
 def test_a_full_graph_replays_what_was_captured(row: Row, tokens: int) -> None:
     """The same tensors, with two requests of four; the padded ones have the null slot."""
     builder = make_builder(3, full_graphs=True)
