@@ -31,9 +31,7 @@ from walks import Walks, draftable
 TYPES = {"BF16": torch.bfloat16, "F16": torch.float16, "I32": torch.int32, "I64": torch.int64}
 ADDS = ("o_proj", "out_proj", "down_proj")
 LEAN = 0.5  # the mask's embedding in a draftable token's row of the head, the predecessor's being 1
-MATCH = (
-    64.0  # score of a successor after its predecessor; noise between others: MATCH / rank ** 0.5
-)
+MATCH = 64.0  # score of a successor after its predecessor; others': noise of MATCH / rank ** 0.5
 
 
 class Maker:
