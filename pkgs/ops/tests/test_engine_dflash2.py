@@ -16,6 +16,13 @@ GREEDY = {
     "params": {"temperature": 0, "max_tokens": 16},
 }
 
+# More prompts than seats, so that the batch grows and shrinks while drafts are in flight.
+MANY = {
+    "name": "greedy",
+    "prompts": [list(range(20 + place, 24 + 5 * place)) for place in range(6)],
+    "params": {"temperature": 0, "max_tokens": 10},
+}
+
 # Drafts sampled and truncated, the target truncated without a sort.
 SAMPLED = {
     "name": "sampled",
@@ -34,6 +41,7 @@ def results(
     def case(name: str, **speculation: Any) -> dict[str, Any]:
         llm = TEXT | ({"speculative_config": speculation} if speculation else {})
         requests = [SAMPLED] if name.startswith("sampled") else [GREEDY]
+        requests = [MANY] if name.endswith("many") else requests
         return {"name": name, "model": model, "llm": llm, "requests": requests}
 
     def dflash(folder: str) -> dict[str, Any]:
@@ -41,11 +49,23 @@ def results(
 
     sampled = {"draft_sample_method": "probabilistic"}
 
-    found = engine([case("plain")])
+    by_batch = {
+        "method": "mtp",
+        "num_speculative_tokens": 3,
+        "num_speculative_tokens_per_batch_size": [[1, 1, 3], [2, 2, 1], [3, 4, 2]],
+    }
+
+    def waits(name: str) -> dict[str, Any]:
+        found = case(name, **by_batch)
+        return found | {"llm": found["llm"] | {"async_scheduling": False}}
+
+    found = engine([case("plain"), case("plain, many")])
     interpreted = [
         case("int4", **dflash("drafter")),
         case("bf16", **dflash("drafter-bf16")),
         case("mtp", method="mtp", num_speculative_tokens=3, use_local_argmax_reduction=True),
+        case("mtp by batch, many", **by_batch),
+        waits("mtp by batch, one step at a time, many"),
         case("sampled dflash2", **dflash("drafter"), **sampled),
         case("sampled mtp", method="mtp", num_speculative_tokens=3, **sampled),
     ]
@@ -64,6 +84,13 @@ def test_drafts_are_accepted_and_do_not_change_the_text(results: dict[str, Any],
     assert ours["facts"]["runner"] == "vllm.v1.worker.cpu.model_runner"
     assert ours["drafted"] >= ours["accepted"] > 0
     assert ours["greedy"]["tokens"] == result(results, "plain")["greedy"]["tokens"]
+
+
+@pytest.mark.parametrize("name", ["mtp by batch, many", "mtp by batch, one step at a time, many"])
+def test_drafts_by_batch_do_not_change_the_text(results: dict[str, Any], name: str) -> None:
+    ours = result(results, name)
+    assert ours["drafted"] >= ours["accepted"] > 0
+    assert ours["greedy"]["tokens"] == result(results, "plain, many")["greedy"]["tokens"]
 
 
 @pytest.mark.parametrize("name", ["int4", "bf16", "mtp"])
