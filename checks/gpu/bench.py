@@ -153,7 +153,7 @@ def main() -> None:
     with (RUN / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         tokens = options.get("tokens", 240)
-        for text in fitting(llm, options.get("decode", []), tokens):
+        for text in fitting(llm, options.get("decode", []), max(80, tokens)):
             say("WARM", timed(llm, load(text), 80))
             for _ in range(options.get("repeat", 3)):
                 say(timed(llm, load(text), tokens))

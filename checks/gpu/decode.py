@@ -32,19 +32,21 @@ def load(text: str) -> Load:
     return Load(int(length), int(rest.rstrip("s") or 1), rest.endswith("s"))
 
 
-def prompt(seed: int, length: int) -> list[int]:
+def prompt(seed: int, length: int, vocab: int = 90_100) -> list[int]:
     """Return ``length`` token ids that a prompt of another seed does not begin with."""
-    return [(7919 * (seed + 1) + 31 * place) % 90000 + 100 for place in range(length)]
+    kinds = min(90_000, vocab - 100)
+    return [(7919 * (seed + 1) + 31 * place) % kinds + 100 for place in range(length)]
 
 
 def add(engine: Any, what: Load, tokens: int) -> None:
     """Add the load's requests; each prompt is the same at every call (a cached prefix helps)."""
     sampling = DEFAULT if what.sampled else GREEDY
+    vocab = engine.vllm_config.model_config.get_vocab_size()
     for index in range(what.requests):
         params = SamplingParams(
             **sampling, seed=index, max_tokens=tokens, ignore_eos=True, detokenize=False
         )
-        ids = prompt(1000 * what.requests + index, what.length)
+        ids = prompt(1000 * what.requests + index, what.length, vocab)
         name = f"timed-{next(number)}"
         engine.add_request(name, TokensPrompt(prompt_token_ids=ids), params)
 
