@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from qwen3090_ops.attention import unpack_examples
-from qwen3090_ops.attention.split import shape_of
+from qwen3090_ops.attention import quantized_examples, unpack_examples
+from qwen3090_ops.attention.split import factor, shape_of
 from qwen3090_ops.kernels import Example
 
 _MODULE = "qwen3090_ops.attention.kernels"
@@ -50,21 +50,23 @@ def _split(tokens: int) -> Example:
     )
 
 
+def _merge(name: str, signs: str | None) -> Example:
+    pointers = {"partial": "*fp32", "weights": "*fp32", "lengths": "*i32", "starts": "*i32"}
+    given = {"signs": signs} if signs else {}
+    constants: dict[str, Any] = {} if signs else {"signs": None}
+    sizes = {"HEADS": _HEADS, "DIM": _DIM, "TOKENS": 8, "PAGE": 432, "TILE": 32, "SEGMENTS": 64}
+    return Example(
+        name,
+        f"{_MODULE}:merge_kernel",
+        {**pointers, "out": "*bf16", **given, "stride_out_token": "i32", "stride_out_head": "i32"},
+        {**constants, **sizes, "CHUNK": 16, "LEFT": factor(_DIM)},
+    )
+
+
 EXAMPLES = [
     *unpack_examples.EXAMPLES,
+    *quantized_examples.EXAMPLES,
     *(_split(tokens) for tokens in (2, 5, 8, 16, 21, 64)),
-    Example(
-        "verify attention, merge",
-        f"{_MODULE}:merge_kernel",
-        {
-            "partial": "*fp32",
-            "weights": "*fp32",
-            "lengths": "*i32",
-            "starts": "*i32",
-            "out": "*bf16",
-            "stride_out_token": "i32",
-            "stride_out_head": "i32",
-        },
-        {"HEADS": _HEADS, "DIM": _DIM, "TOKENS": 8, "TILE": 32, "SEGMENTS": 64, "CHUNK": 16},
-    ),
+    _merge("verify attention, merge", None),
+    _merge("verify attention, merge of a rotated cache", "*fp32"),
 ]

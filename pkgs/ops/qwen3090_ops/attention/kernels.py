@@ -5,6 +5,8 @@
 import triton
 import triton.language as tl
 
+from qwen3090_ops.attention.words import hadamard, steps_of
+
 
 @triton.jit
 def split_kernel(
@@ -119,14 +121,17 @@ def merge_kernel(
     lengths,
     starts,
     out,
+    signs,  # of a rotated cache; None where it is not
     stride_out_token,
     stride_out_head,
     HEADS: tl.constexpr,
     DIM: tl.constexpr,
     TOKENS: tl.constexpr,
+    PAGE: tl.constexpr,  # no tile of cached tokens spans two pages
     TILE: tl.constexpr,
     SEGMENTS: tl.constexpr,
     CHUNK: tl.constexpr,
+    LEFT: tl.constexpr,  # of DIM's factors, for the rotation
 ):
     """Add up the segments of one query token and head, and write the attention."""
     request = tl.program_id(0)
@@ -135,7 +140,7 @@ def merge_kernel(
     begin = tl.load(starts + request)
     if token >= tl.load(starts + request + 1) - begin:
         return
-    steps = tl.cdiv(tl.load(lengths + request), TILE)
+    steps = steps_of(tl.load(lengths + request), PAGE, TILE)
     share = tl.maximum(tl.cdiv(steps, SEGMENTS), 1)
     used = tl.cdiv(steps, share)  # the segments that have written anything
     lane = tl.arange(0, DIM)
@@ -161,5 +166,7 @@ def merge_kernel(
         )
         found += tl.sum(part * weight[:, None], 0)
     found = tl.where(total > 0, found / total, 0.0)
+    if signs is not None:
+        found = hadamard(found, DIM, LEFT) * tl.load(signs + lane) / DIM
     target = out + (begin + token).to(tl.int64) * stride_out_token + head * stride_out_head
     tl.store(target + lane, found.to(out.dtype.element_ty))

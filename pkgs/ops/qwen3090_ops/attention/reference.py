@@ -2,6 +2,8 @@
 
 import torch
 
+from qwen3090_ops.attention.formats import Format, rotate, unrotate
+
 
 def attend(
     q: torch.Tensor,
@@ -38,3 +40,43 @@ def attend(
             scores = torch.einsum("hd,shd->hs", q[index].float(), k) * scale
             out[index] = torch.einsum("hs,shd->hd", scores.softmax(dim=-1), v)
     return out
+
+
+def dequantize(cache_words: torch.Tensor, form: Format) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return K and V, fp32 [blocks, block size, KV heads, dim], of a quantized cache as stored.
+
+    Args:
+        cache_words: int32 [blocks, block size, KV heads, 2 (dim / values + 1)], of formats.words.
+        form: of the cache; int4 keys and values stay rotated.
+    """
+    half = cache_words.shape[-1] // 2
+    found = []
+    for side in (cache_words[..., :half], cache_words[..., half:]):
+        bits = 32 // form.values
+        shifts = torch.arange(0, 32, bits, device=side.device)
+        values = (side[..., :-1, None] >> shifts) & ((1 << bits) - 1)
+        scale = side[..., -1:]
+        if form.rotated:
+            values = values - (scale & 15)[..., None]
+            scale = scale & -16
+        else:
+            values = values - ((values & 128) << 1)
+        found.append(values.flatten(-2).float() * scale.contiguous().view(torch.float32))
+    return found[0], found[1]
+
+
+def attend_words(
+    q: torch.Tensor,
+    cache_words: torch.Tensor,
+    table: torch.Tensor,
+    lengths: torch.Tensor,
+    starts: torch.Tensor,
+    scale: float,
+    form: Format,
+) -> torch.Tensor:
+    """Return ``attend`` over a quantized cache, in the model's space; arguments as there."""
+    key, value = dequantize(cache_words, form)
+    if form.rotated:
+        out = attend(rotate(q.float()), key, value, table, lengths, starts, scale)
+        return unrotate(out)
+    return attend(q, key, value, table, lengths, starts, scale)

@@ -70,14 +70,17 @@ def attend(
     _, heads, dim = q.shape
     kv_heads, page = key_cache.shape[2], key_cache.shape[1]
     group, requests = heads // kv_heads, lengths.shape[0]
-    if tokens > scratch.tokens:
-        raise ValueError(f"{tokens} query tokens; the scratch is for {scratch.tokens}")
+    parts = parts_of(
+        scratch,
+        requests=requests,
+        tokens=tokens,
+        heads=heads,
+        kv_heads=kv_heads,
+        multiprocessors=multiprocessors,
+    )
     shape = shape or shape_of(tokens, group)
     queries = shape.rows // group
     tiles = -(-tokens // queries)
-    parts = segments(requests, kv_heads, multiprocessors)
-    if requests * parts * scratch.tokens * heads > scratch.partial.shape[0]:
-        raise ValueError(f"{requests} requests in {parts} segments do not fit into the scratch")
     split_kernel[(requests * tiles, kv_heads, parts)](
         q,
         key_cache,
@@ -106,19 +109,76 @@ def attend(
         num_warps=shape.warps,
         num_stages=shape.stages,
     )
-    merge_kernel[(requests, tokens, heads)](
+    merge(
+        out,
+        lengths,
+        starts,
+        tokens=tokens,
+        scratch=scratch,
+        parts=parts,
+        page=shape.tile,
+        tile=shape.tile,
+    )
+
+
+def parts_of(
+    scratch: Scratch, *, requests: int, tokens: int, heads: int, kv_heads: int, multiprocessors: int
+) -> int:
+    """Return in how many segments the kernels read each request of a batch.
+
+    Raises:
+        ValueError: the batch needs more than ``scratch`` holds.
+    """
+    if tokens > scratch.tokens:
+        raise ValueError(f"{tokens} query tokens; the scratch is for {scratch.tokens}")
+    parts = segments(requests, kv_heads, multiprocessors)
+    if requests * parts * scratch.tokens * heads > scratch.partial.shape[0]:
+        raise ValueError(f"{requests} requests in {parts} segments do not fit into the scratch")
+    return parts
+
+
+def merge(
+    out: torch.Tensor,
+    lengths: torch.Tensor,
+    starts: torch.Tensor,
+    *,
+    tokens: int,
+    scratch: Scratch,
+    parts: int,
+    page: int,
+    tile: int,
+    signs: torch.Tensor | None = None,
+) -> None:
+    """Add up the segments in ``scratch`` and write the attention into ``out``.
+
+    Args:
+        out, lengths, starts, tokens: as for ``attend``.
+        parts: segments of each request.
+        page, tile: a segment is a number of tiles of cached tokens, none over two pages.
+        signs: fp32 [dim], formats.signs, where the sums are those of rotated values.
+    """
+    _, heads, dim = out.shape
+    merge_kernel[(lengths.shape[0], tokens, heads)](
         scratch.partial,
         scratch.weights,
         lengths,
         starts,
         out,
+        signs,
         out.stride(0),
         out.stride(1),
         HEADS=heads,
         DIM=dim,
         TOKENS=scratch.tokens,
-        TILE=shape.tile,
+        PAGE=page,
+        TILE=tile,
         SEGMENTS=parts,
         CHUNK=min(parts, 16),
+        LEFT=factor(dim),
         num_warps=4,
     )
+
+
+def factor(dim: int) -> int:
+    """Return the power of two near the root of ``dim``: its Hadamard transform is two products."""
+    return 1 << (dim.bit_length() // 2)

@@ -1,0 +1,133 @@
+"""Decode and verify attention over vLLM's int8 and int4 caches, split like the bf16 one.
+
+On an RTX 3090 (82 multiprocessors, 936 GB/s, 100 KB of shared memory each, 99 KB a block) a cached
+token of a KV head is 520 bytes in int8 and 264 in int4 instead of 1,024 in bf16, but the products
+are the same: with 48 rows of 64 in use, 65 kFLOP a token and head, at 71 TFLOP/s less time than
+the bf16 bytes take and more than the int8 ones. So the kernel is bound by its tensor cores and the
+instructions around them: words are loaded by 8 warps a block, which hide each other's waits, and
+unpacked once for all rows.
+"""
+
+import torch
+
+from qwen3090_ops.attention.formats import Format, signs
+from qwen3090_ops.attention.quantized_kernels import words_kernel
+from qwen3090_ops.attention.scratch import Scratch
+from qwen3090_ops.attention.split import LOG2E, Shape, factor, merge, parts_of
+from qwen3090_ops.attention.words import rotate_kernel
+
+
+def shape_of(tokens: int, group: int, form: Format) -> Shape:
+    """Return the launch for ``tokens`` query tokens of ``group`` heads a KV head."""
+    rows = 16
+    while rows < min(tokens * group, 128):
+        rows *= 2
+    return Shape(rows, tile=16 if rows > 64 else 32, warps=8)
+
+
+def attend_words(
+    q: torch.Tensor,
+    cache_words: torch.Tensor,
+    table: torch.Tensor,
+    lengths: torch.Tensor,
+    starts: torch.Tensor,
+    out: torch.Tensor,
+    *,
+    scale: float,
+    tokens: int,
+    scratch: Scratch,
+    multiprocessors: int,
+    format: Format,
+    shape: Shape | None = None,
+) -> None:
+    """Write the causal attention of each request's last tokens into ``out``, as split.attend does.
+
+    Nothing is allocated, and nothing read back: a CUDA graph replays it with other lengths and
+    tables. An int4 cache's signs are made at the first call on a device, before any capture.
+
+    Args:
+        q: bf16 or fp16 [tokens, query heads, dim], not rotated; the last dimension contiguous.
+        cache_words: int32 [blocks, block size, KV heads, words], of formats.words; block sizes are
+            multiples of 16.
+        table, lengths, starts, scale, tokens, scratch, multiprocessors: as for split.attend.
+        out: [tokens, query heads, dim], of q's type, the last dimension contiguous; a rotated
+            cache's queries stand in it meanwhile.
+        format: of the cache.
+        shape: another launch than ``shape_of`` gives.
+
+    Raises:
+        ValueError: the cache is none of this format, or the scratch is too small.
+    """
+    _, heads, dim = q.shape
+    _, page, kv_heads, width = cache_words.shape
+    group, requests = heads // kv_heads, lengths.shape[0]
+    if width != 2 * (dim // format.values + 1):
+        raise ValueError(f"{width} words a token and head are no {format.name} of {dim} dimensions")
+    parts = parts_of(
+        scratch,
+        requests=requests,
+        tokens=tokens,
+        heads=heads,
+        kv_heads=kv_heads,
+        multiprocessors=multiprocessors,
+    )
+    shape = shape or shape_of(tokens, group, format)
+    queries = shape.rows // group
+    tiles = -(-tokens // queries)
+    tile = shape.tile
+    while tile > page:
+        tile //= 2
+    turn = signs(dim, q.device) if format.rotated else None
+    if turn is not None:
+        rotate_kernel[(q.shape[0], heads)](
+            q,
+            turn,
+            out,
+            q.stride(0),
+            q.stride(1),
+            out.stride(0),
+            out.stride(1),
+            DIM=dim,
+            LEFT=factor(dim),
+        )
+        q = out
+    words_kernel[(requests * tiles, kv_heads, parts)](
+        q,
+        cache_words,
+        table,
+        lengths,
+        starts,
+        scratch.partial,
+        scratch.weights,
+        scale * LOG2E,
+        q.stride(0),
+        q.stride(1),
+        cache_words.stride(0),
+        table.stride(0),
+        STRIDE_TOKEN=cache_words.stride(1),
+        STRIDE_HEAD=cache_words.stride(2),
+        HEADS=heads,
+        GROUP=group,
+        DIM=dim,
+        VALUES=format.values,
+        PAGE=page,
+        ROWS=shape.rows,
+        QUERIES=queries,
+        TOKENS=scratch.tokens,
+        TILE=tile,
+        TILES=tiles,
+        SEGMENTS=parts,
+        num_warps=shape.warps,
+        num_stages=shape.stages,
+    )
+    merge(
+        out,
+        lengths,
+        starts,
+        tokens=tokens,
+        scratch=scratch,
+        parts=parts,
+        page=page,
+        tile=tile,
+        signs=turn,
+    )
