@@ -11,8 +11,8 @@ Shapes are the published model's: 24 query and 4 KV heads of 256, the 8 query to
              each channel, exp(0.5 n), and for each token, exp(0.5 n), no outlier channels.
              Queries are normal: diffuse attention again.
 ``peaked``   the same caches; each query head of each token looks for one token of the context,
-             anywhere: that score stands ln(length) + 1 above the mean score, so that this one
-             token gets over half of the weight.
+             anywhere: that score stands ln(length) + 2 above the mean score, so that this one
+             token gets most of the weight.
 """
 
 import math
@@ -59,7 +59,7 @@ def sample(kind: str, length: int, device: str, seed: int = 1) -> Sample:
         norm = away.norm(dim=-1, keepdim=True)
         along = away / norm
         q -= (q * along).sum(-1, keepdim=True) * along
-        q += along * ((math.log(length) + 1) / SCALE / norm)
+        q += along * ((math.log(length) + 2) / SCALE / norm)
     # Triton's interpreter multiplies no bf16
     kept = torch.float32 if device == "cpu" else torch.bfloat16
     return Sample(*(part.to(kept) for part in (q, key, value)))
