@@ -3,7 +3,7 @@
 from typing import Any
 
 from qwen3090_ops.attention import quantized_examples, unpack_examples
-from qwen3090_ops.attention.split import factor, shape_of
+from qwen3090_ops.attention.split import shape_of
 from qwen3090_ops.kernels import Example
 
 _MODULE = "qwen3090_ops.attention.kernels"
@@ -50,16 +50,14 @@ def _split(tokens: int) -> Example:
     )
 
 
-def _merge(name: str, signs: str | None) -> Example:
+def _merge(name: str, turned: bool) -> Example:
     pointers = {"partial": "*fp32", "weights": "*fp32", "lengths": "*i32", "starts": "*i32"}
-    given = {"signs": signs} if signs else {}
-    constants: dict[str, Any] = {} if signs else {"signs": None}
     sizes = {"HEADS": _HEADS, "DIM": _DIM, "TOKENS": 8, "PAGE": 432, "TILE": 32, "SEGMENTS": 64}
     return Example(
         name,
         f"{_MODULE}:merge_kernel",
-        {**pointers, "out": "*bf16", **given, "stride_out_token": "i32", "stride_out_head": "i32"},
-        {**constants, **sizes, "CHUNK": 16, "LEFT": factor(_DIM)},
+        {**pointers, "out": "*bf16", "stride_out_token": "i32", "stride_out_head": "i32"},
+        {**sizes, "CHUNK": 16, "TURNED": turned},
     )
 
 
@@ -67,6 +65,6 @@ EXAMPLES = [
     *unpack_examples.EXAMPLES,
     *quantized_examples.EXAMPLES,
     *(_split(tokens) for tokens in (2, 5, 8, 16, 21, 64)),
-    _merge("verify attention, merge", None),
-    _merge("verify attention, merge of a rotated cache", "*fp32"),
+    _merge("verify attention, merge", False),
+    _merge("verify attention, merge of a rotated cache", True),
 ]

@@ -5,7 +5,7 @@
 import triton
 import triton.language as tl
 
-from qwen3090_ops.attention.words import hadamard, steps_of
+from qwen3090_ops.attention.words import steps_of
 
 
 @triton.jit
@@ -121,7 +121,6 @@ def merge_kernel(
     lengths,
     starts,
     out,
-    signs,  # of a rotated cache; None where it is not
     stride_out_token,
     stride_out_head,
     HEADS: tl.constexpr,
@@ -131,7 +130,7 @@ def merge_kernel(
     TILE: tl.constexpr,
     SEGMENTS: tl.constexpr,
     CHUNK: tl.constexpr,
-    LEFT: tl.constexpr,  # of DIM's factors, for the rotation
+    TURNED: tl.constexpr,  # write fp32 into the first segment's place instead, for rotation.py
 ):
     """Add up the segments of one query token and head, and write the attention."""
     request = tl.program_id(0)
@@ -166,7 +165,9 @@ def merge_kernel(
         )
         found += tl.sum(part * weight[:, None], 0)
     found = tl.where(total > 0, found / total, 0.0)
-    if signs is not None:
-        found = hadamard(found, DIM, LEFT) * tl.load(signs + lane) / DIM
+    if TURNED:
+        own = (request * SEGMENTS * TOKENS + token) * HEADS + head
+        tl.store(partial + own.to(tl.int64) * DIM + lane, found)
+        return
     target = out + (begin + token).to(tl.int64) * stride_out_token + head * stride_out_head
     tl.store(target + lane, found.to(out.dtype.element_ty))

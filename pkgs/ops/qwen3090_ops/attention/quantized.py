@@ -4,17 +4,19 @@ On an RTX 3090 (82 multiprocessors, 936 GB/s, 100 KB of shared memory each, 99 K
 token of a KV head is 520 bytes in int8 and 264 in int4 instead of 1,024 in bf16, but the products
 are the same: with 48 rows of 64 in use, 65 kFLOP a token and head, at 71 TFLOP/s less time than
 the bf16 bytes take and more than the int8 ones. So the kernel is bound by its tensor cores and the
-instructions around them: words are loaded by 8 warps a block, which hide each other's waits, and
-unpacked once for all rows.
+instructions around them; words are unpacked once for all rows. Loading the next tile meanwhile
+(a second stage) takes registers and shared memory from that and was slower on a larger card, as
+were 8 warps a block (docs/results/gpu-attention.txt). An int4 cache's queries and results are
+turned by kernels of their own (rotation.py).
 """
 
 import torch
 
-from qwen3090_ops.attention.formats import Format, signs
+from qwen3090_ops.attention.formats import Format, rotation
 from qwen3090_ops.attention.quantized_kernels import words_kernel
+from qwen3090_ops.attention.rotation import COLUMNS, ROWS, rotate_kernel, unrotate_kernel
 from qwen3090_ops.attention.scratch import Scratch
-from qwen3090_ops.attention.split import LOG2E, Shape, factor, merge, parts_of
-from qwen3090_ops.attention.words import rotate_kernel
+from qwen3090_ops.attention.split import LOG2E, Shape, merge, parts_of
 
 
 def shape_of(tokens: int, group: int, form: Format) -> Shape:
@@ -22,7 +24,9 @@ def shape_of(tokens: int, group: int, form: Format) -> Shape:
     rows = 16
     while rows < min(tokens * group, 128):
         rows *= 2
-    return Shape(rows, tile=16 if rows > 64 else 32, warps=8)
+    if rows > 64:
+        return Shape(rows, tile=16, warps=8)
+    return Shape(rows, tile=32, warps=4, stages=1)
 
 
 def attend_words(
@@ -43,7 +47,7 @@ def attend_words(
     """Write the causal attention of each request's last tokens into ``out``, as split.attend does.
 
     Nothing is allocated, and nothing read back: a CUDA graph replays it with other lengths and
-    tables. An int4 cache's signs are made at the first call on a device, before any capture.
+    tables. An int4 cache's rotation is made at the first call on a device, before any capture.
 
     Args:
         q: bf16 or fp16 [tokens, query heads, dim], not rotated; the last dimension contiguous.
@@ -77,18 +81,23 @@ def attend_words(
     tile = shape.tile
     while tile > page:
         tile //= 2
-    turn = signs(dim, q.device) if format.rotated else None
+    turn = rotation(dim, q.dtype, q.device) if format.rotated else None
+    columns = min(COLUMNS, dim)
     if turn is not None:
-        rotate_kernel[(q.shape[0], heads)](
+        rows = q.shape[0] * heads
+        rotate_kernel[(-(-rows // ROWS), dim // columns)](
             q,
             turn,
             out,
+            rows,
             q.stride(0),
             q.stride(1),
             out.stride(0),
             out.stride(1),
+            HEADS=heads,
             DIM=dim,
-            LEFT=factor(dim),
+            ROWS=ROWS,
+            COLUMNS=columns,
         )
         q = out
     words_kernel[(requests * tiles, kv_heads, parts)](
@@ -129,5 +138,20 @@ def attend_words(
         parts=parts,
         page=page,
         tile=tile,
-        signs=turn,
+        turned=turn is not None,
     )
+    if turn is not None:
+        unrotate_kernel[(requests, -(-tokens * heads // ROWS), dim // columns)](
+            scratch.partial,
+            turn,
+            starts,
+            out,
+            out.stride(0),
+            out.stride(1),
+            HEADS=heads,
+            DIM=dim,
+            TOKENS=scratch.tokens,
+            SEGMENTS=parts,
+            ROWS=ROWS,
+            COLUMNS=columns,
+        )

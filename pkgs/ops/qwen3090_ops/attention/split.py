@@ -147,7 +147,7 @@ def merge(
     parts: int,
     page: int,
     tile: int,
-    signs: torch.Tensor | None = None,
+    turned: bool = False,
 ) -> None:
     """Add up the segments in ``scratch`` and write the attention into ``out``.
 
@@ -155,7 +155,7 @@ def merge(
         out, lengths, starts, tokens: as for ``attend``.
         parts: segments of each request.
         page, tile: a segment is a number of tiles of cached tokens, none over two pages.
-        signs: fp32 [dim], formats.signs, where the sums are those of rotated values.
+        turned: leave fp32 rows in each request's first segment of ``scratch.partial`` instead.
     """
     _, heads, dim = out.shape
     merge_kernel[(lengths.shape[0], tokens, heads)](
@@ -164,7 +164,6 @@ def merge(
         lengths,
         starts,
         out,
-        signs,
         out.stride(0),
         out.stride(1),
         HEADS=heads,
@@ -174,11 +173,6 @@ def merge(
         TILE=tile,
         SEGMENTS=parts,
         CHUNK=min(parts, 16),
-        LEFT=factor(dim),
+        TURNED=turned,
         num_warps=4,
     )
-
-
-def factor(dim: int) -> int:
-    """Return the power of two near the root of ``dim``: its Hadamard transform is two products."""
-    return 1 << (dim.bit_length() // 2)

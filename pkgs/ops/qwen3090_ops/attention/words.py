@@ -1,4 +1,4 @@
-"""Triton helpers of the quantized caches: words to values, steps of a page, Hadamard transform."""
+"""Triton helpers of the quantized caches: words to values, steps of a page."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
@@ -49,46 +49,3 @@ def unpack(words, VALUES: tl.constexpr, TYPE: tl.constexpr):
         even = both(nibbles_of(words, 0, TYPE), nibbles_of(words, 2, TYPE))
         odd = both(nibbles_of(words, 1, TYPE), nibbles_of(words, 3, TYPE))
     return both(even, odd)
-
-
-@triton.jit
-def signs_of(SIZE: tl.constexpr):
-    """Return the Hadamard matrix [SIZE, SIZE] of ±1, fp32: minus where i & j has odd parity."""
-    at = tl.arange(0, SIZE)
-    bits = at[:, None] & at[None, :]
-    bits ^= bits >> 4
-    bits ^= bits >> 2
-    bits ^= bits >> 1
-    return 1.0 - 2.0 * (bits & 1).to(tl.float32)
-
-
-@triton.jit
-def hadamard(row, DIM: tl.constexpr, LEFT: tl.constexpr):
-    """Return H @ row of fp32 [DIM] as two small products; LEFT of DIM's factors stand outside."""
-    RIGHT: tl.constexpr = DIM // LEFT
-    grid = row.reshape(LEFT, RIGHT)
-    grid = tl.sum(signs_of(LEFT)[:, :, None] * grid[None, :, :], 1)
-    grid = tl.sum(grid[:, :, None] * signs_of(RIGHT)[None, :, :], 1)
-    return grid.reshape(DIM)
-
-
-@triton.jit
-def rotate_kernel(
-    q,
-    signs,
-    out,
-    stride_q_token,
-    stride_q_head,
-    stride_out_token,
-    stride_out_head,
-    DIM: tl.constexpr,
-    LEFT: tl.constexpr,
-):
-    """Write the rotation of one query row, formats.rotate's, into ``out``."""
-    token = tl.program_id(0).to(tl.int64)
-    head = tl.program_id(1)
-    lane = tl.arange(0, DIM)
-    row = tl.load(q + token * stride_q_token + head * stride_q_head + lane).to(tl.float32)
-    found = hadamard(row * tl.load(signs + lane), DIM, LEFT) / DIM
-    target = out + token * stride_out_token + head * stride_out_head
-    tl.store(target + lane, found.to(out.dtype.element_ty))
