@@ -13,6 +13,26 @@ from qwen3090_ops.attention.words import steps_of, unpack
 
 
 @triton.jit
+def regrouped(keys):
+    """Return int4 keys [a, dim] with the dimensions in the order of ``regrouped_from``.
+
+    A thread of a tensor core's product takes 4 neighbours and the 4 that stand 16 further on. With
+    the 8 nibbles of a word there, keys go from registers straight into the product on sm_86; as
+    they are they would pass through shared memory, behind a barrier that makes queries spill.
+    """
+    A: tl.constexpr = keys.shape[0]
+    DIM: tl.constexpr = keys.shape[1]
+    groups = keys.reshape(A, DIM // 32, 4, 2, 4)  # four words, halves of a word, nibbles
+    return groups.permute(0, 1, 3, 2, 4).reshape(A, DIM)
+
+
+@triton.jit
+def regrouped_from(lane):
+    """Return which dimension ``regrouped`` puts at ``lane``."""
+    return lane // 32 * 32 + lane // 4 % 4 * 8 + lane // 16 % 2 * 4 + lane % 4
+
+
+@triton.jit
 def words_kernel(
     q,
     cache,
@@ -68,11 +88,12 @@ def words_kernel(
     lane = tl.arange(0, DIM)
     word = tl.arange(0, WORDS)
     index = tl.arange(0, TILE)
+    met = regrouped_from(lane) if VALUES == 8 else lane  # the dimensions that keys stand in
     queries = tl.load(
         q
         + (begin + token).to(tl.int64)[:, None] * stride_q_token
         + head[:, None] * stride_q_head
-        + lane[None, :],
+        + met[None, :],
         mask=wanted[:, None],
         other=0.0,
     )
@@ -92,9 +113,11 @@ def words_kernel(
         inside = (within + index >= fresh) & (place < length)
 
         packed = tl.load(at + index[:, None] * STRIDE_TOKEN + word[None, :])
-        keys = unpack(packed, VALUES, TYPE).trans()
+        keys = unpack(packed, VALUES, TYPE)
+        if VALUES == 8:
+            keys = regrouped(keys)
         bits = tl.load(at + WORDS + index * STRIDE_TOKEN, mask=inside, other=0)
-        scores = tl.dot(queries, keys)
+        scores = tl.dot(queries, keys.trans())
         if VALUES == 8:
             scores -= summed[:, None] * ((bits & 15) + 128).to(tl.float32)[None, :]
             bits &= -16
