@@ -37,7 +37,13 @@ def test_the_mtp_profiles_keep_a_step_within_a_tile_as_long_as_drafts_pay(profil
         ("fast-mtp", ["5,4"], "the most is 5, and draft_tokens = 4", "draft_tokens=5"),
         (
             "fast-mtp",
-            ["4,3", "runner=v1", "draft_sampling=greedy", "prefix_cache=0"],
+            [
+                "4,3",
+                "runner=v1",
+                "draft_sampling=greedy",
+                "rejection_sampling=standard",
+                "prefix_cache=0",
+            ],
             "no decode step would have a full CUDA graph",
             "runner=v2",
         ),

@@ -27,7 +27,7 @@ env \
   --async-scheduling \
   --language-model-only \
   --compilation-config '{"max_cudagraph_capture_size":32}' \
-  --speculative-config '{"method":"dflash","num_speculative_tokens":7,"draft_sample_method":"probabilistic","rejection_sample_method":"standard","model":"/models/drafter","attention_backend":"TRITON_ATTN"}' \
+  --speculative-config '{"method":"dflash","num_speculative_tokens":7,"draft_sample_method":"probabilistic","rejection_sample_method":"block","model":"/models/drafter","attention_backend":"TRITON_ATTN"}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
   --reasoning-parser qwen3090 \

@@ -91,6 +91,6 @@ def fast() -> dict[str, Any]:
         "speculation": {
             "method": "dflash", "tokens": 7, "class": "DFlash2Speculator",
             "model": "DFlash2Qwen3ForCausalLM", "sampling": "probabilistic",
-            "rejection": "standard", "draft_vocabulary": None, "selector": "flashinfer",
+            "rejection": "block", "draft_vocabulary": None, "selector": "flashinfer",
         },
     }  # fmt: skip
