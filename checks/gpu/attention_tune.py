@@ -11,8 +11,9 @@ from attention_case import HEADS, KV_HEADS, Case
 from qwen3090_ops.attention import quantized, split
 from qwen3090_ops.attention.split import Shape
 
-SIZES = [(16_000, 8), (65_536, 8), (131_072, 8), (65_536, 5)]
+SIZES = [(16_000, 8), (131_072, 8), (65_536, 1), (65_536, 5), (16_000, 21)]
 TILES, WARPS, STAGES = (16, 32, 64, 128), (2, 4, 8), (1, 2, 3)
+AHEAD, LAZY = (0, 1, 2), (False, True)
 BEST = 6
 
 
@@ -28,10 +29,16 @@ def launches(case: Case) -> list[Shape]:
         first = split.shape_of(case.tokens, group)
     else:
         first = quantized.shape_of(case.tokens, group, case.format)
+    rows = {first.rows, min(first.rows, 64)}
     others = [
-        replace(first, tile=tile, warps=warps, stages=stages)
-        for tile, warps, stages in itertools.product(TILES, WARPS, STAGES)
+        replace(first, rows=row, tile=tile, warps=warps, stages=stages)
+        for row, tile, warps, stages in itertools.product(rows, TILES, WARPS, STAGES)
     ]
+    if case.format is not None:
+        others += [
+            replace(first, rows=min(first.rows, 64), tile=tile, stages=1, ahead=ahead, lazy=lazy)
+            for tile, ahead, lazy in itertools.product((16, 32, 64), AHEAD, LAZY)
+        ]
     return [first, *(shape for shape in others if shape != first)]
 
 
