@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
@@ -11,13 +12,14 @@ from attention_case import HEADS, KV_HEADS, Case
 from qwen3090_ops.attention import quantized, split
 from qwen3090_ops.attention.split import Shape
 
-SIZES = [(16_000, 8), (131_072, 8), (65_536, 1), (65_536, 5), (16_000, 21)]
-TILES, WARPS, STAGES = (16, 32, 64, 128), (2, 4, 8), (1, 2, 3)
+LENGTHS = {8: (16_000, 131_072), 5: (65_536,), 1: (65_536,), 21: (16_000,)}
+"""Cached tokens of the batches to time, by new tokens: kernels are compiled for those."""
+TILES, WARPS, STAGES = (16, 32, 64, 128), (4, 8), (1, 2)
 AHEAD, LAZY = (0, 1, 2), (False, True)
 BEST = 6
 
 
-def micros(run: object) -> float:
+def micros(run: Callable[[], None]) -> float:
     """Return the time of one call in microseconds, the median over replays of a captured graph."""
     return 1e3 * float(triton.testing.do_bench_cudagraph(run, rep=30))
 
@@ -29,7 +31,7 @@ def launches(case: Case) -> list[Shape]:
         first = split.shape_of(case.tokens, group)
     else:
         first = quantized.shape_of(case.tokens, group, case.format)
-    rows = {first.rows, min(first.rows, 64)}
+    rows = sorted({first.rows, min(first.rows, 64)})
     others = [
         replace(first, rows=row, tile=tile, warps=warps, stages=stages)
         for row, tile, warps, stages in itertools.product(rows, TILES, WARPS, STAGES)
@@ -37,9 +39,9 @@ def launches(case: Case) -> list[Shape]:
     if case.format is not None:
         others += [
             replace(first, rows=min(first.rows, 64), tile=tile, stages=1, ahead=ahead, lazy=lazy)
-            for tile, ahead, lazy in itertools.product((16, 32, 64), AHEAD, LAZY)
+            for tile, ahead, lazy in itertools.product((32, 64), AHEAD, LAZY)
         ]
-    return [first, *(shape for shape in others if shape != first)]
+    return list(dict.fromkeys([first, *others]))
 
 
 def compiled(case: Case, shapes: list[Shape], until: float) -> list[Shape]:
@@ -61,27 +63,31 @@ def compiled(case: Case, shapes: list[Shape], until: float) -> list[Shape]:
     return [shape for shape in shapes if shape in good]
 
 
+def timed(case: Case, shapes: list[Shape], until: float) -> None:
+    """Print the fastest of ``shapes``, the default among them, and what the default takes."""
+    head = f"TUNE {case.name} {case.length} x {case.tokens}:"
+    times, said = [], time.monotonic()
+    for shape in shapes:
+        if times and time.monotonic() > until:
+            print(f"{head} out of time after {len(times)} of {len(shapes)}", flush=True)
+            break
+        times.append((micros(lambda given=shape: case.ours(given)), shape))
+        if time.monotonic() - said > 1:
+            said = time.monotonic()
+            print(f"{head} {len(times)} of {len(shapes)} timed", flush=True)
+    for micro, shape in sorted(times, key=lambda item: item[0])[:BEST]:
+        print(f"{head} {micro:8.1f} us {shape}", flush=True)
+    if times:
+        print(f"{head} {times[0][0]:8.1f} us, first tried {times[0][1]}", flush=True)
+
+
 def tune(name: str, page: int | None, seconds: float) -> None:
-    """Print the fastest launches of each size; half of ``seconds`` may go into compiling."""
-    begin = time.monotonic()
-    ready: dict[int, list[Shape]] = {}
-    for length, tokens in SIZES:
-        case = Case(name, length, tokens, 1, page)
-        if tokens not in ready:
-            spent = time.monotonic() - begin
-            until = time.monotonic() + max(seconds * (0.4 if not ready else 0.7) - spent, 1)
-            ready[tokens] = compiled(case, launches(case), until)
-        times, said = [], time.monotonic()
-        for shape in ready[tokens]:
-            if time.monotonic() - begin > seconds:
-                print(f"TUNE {name}: out of time", flush=True)
-                break
-            times.append((micros(lambda s=shape, c=case: c.ours(s)), shape))
-            if time.monotonic() - said > 1:
-                said = time.monotonic()
-                print(f"TUNE {name} {length} x {tokens}: {len(times)} timed", flush=True)
-        default = times[0] if times else None
-        for micro, shape in sorted(times, key=lambda item: item[0])[:BEST]:
-            print(f"TUNE {name} {length} x {tokens}: {micro:8.1f} us {shape}", flush=True)
-        if default:
-            print(f"TUNE {name} {length} x {tokens}: {default[0]:8.1f} us by default", flush=True)
+    """Print the fastest launches of each size in about ``seconds``, most of them for compiling."""
+    end = time.monotonic() + seconds
+    for left, (tokens, lengths) in zip(range(len(LENGTHS), 0, -1), LENGTHS.items(), strict=True):
+        begin = time.monotonic()
+        share = max((end - begin) / left, 1)
+        cases = [Case(name, length, tokens, 1, page) for length in lengths]
+        shapes = compiled(cases[0], launches(cases[0]), begin + 0.7 * share)
+        for case in cases:
+            timed(case, shapes, begin + share)
