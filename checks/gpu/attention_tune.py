@@ -15,7 +15,6 @@ from qwen3090_ops.attention.split import Shape
 LENGTHS = {8: (16_000, 131_072), 5: (65_536,), 1: (65_536,), 21: (16_000,)}
 """Cached tokens of the batches to time, by new tokens: kernels are compiled for those."""
 TILES, WARPS, STAGES = (16, 32, 64, 128), (4, 8), (1, 2)
-AHEAD, LAZY = (0, 1, 2), (False, True)
 BEST = 6
 
 
@@ -36,11 +35,6 @@ def launches(case: Case) -> list[Shape]:
         replace(first, rows=row, tile=tile, warps=warps, stages=stages)
         for row, tile, warps, stages in itertools.product(rows, TILES, WARPS, STAGES)
     ]
-    if case.format is not None:
-        others += [
-            replace(first, rows=min(first.rows, 64), tile=tile, stages=1, ahead=ahead, lazy=lazy)
-            for tile, ahead, lazy in itertools.product((32, 64), AHEAD, LAZY)
-        ]
     return list(dict.fromkeys([first, *others]))
 
 

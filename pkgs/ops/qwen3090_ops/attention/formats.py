@@ -69,13 +69,6 @@ def rotation(dim: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor
     return (signs / dim).to(dtype)
 
 
-@cache
-def signs(dim: int, device: torch.device) -> torch.Tensor:
-    """Return fp32 [dim], ±1: vLLM multiplies by them before its Hadamard transform."""
-    # the transform's first row is all ones, so R's first column is the signs / dim
-    return rotation(dim, torch.float32, device)[:, 0].mul(dim).contiguous()
-
-
 def rotate(x: torch.Tensor) -> torch.Tensor:
     """Return queries [..., dim] as they meet an int4 cache's stored keys: q·k stays what it was."""
     return x @ rotation(x.shape[-1], x.dtype, x.device)

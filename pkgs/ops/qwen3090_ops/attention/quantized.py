@@ -126,8 +126,6 @@ def attend_words(
         TILE=tile,
         TILES=tiles,
         SEGMENTS=parts,
-        AHEAD=shape.ahead,
-        LAZY=shape.lazy,
         num_warps=shape.warps,
         num_stages=shape.stages,
     )

@@ -38,8 +38,6 @@ def _words(form: Format, tokens: int, page: int) -> Example:
         "TILE": shape.tile,
         "TILES": -(-tokens // (shape.rows // _GROUP)),
         "SEGMENTS": 64,
-        "AHEAD": shape.ahead,
-        "LAZY": shape.lazy,
     }
     return Example(
         f"{form.name} attention, {tokens} tokens, block {page}",

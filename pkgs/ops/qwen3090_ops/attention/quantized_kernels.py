@@ -33,25 +33,6 @@ def regrouped_from(lane):
 
 
 @triton.jit
-def tile_of(
-    cache,
-    row,  # of the request in the table
-    step,
-    kv_head,
-    stride_block,
-    STRIDE_TOKEN: tl.constexpr,
-    STRIDE_HEAD: tl.constexpr,
-    PAGE: tl.constexpr,
-    TILE: tl.constexpr,
-):
-    """Return where a tile's words begin; a page's last tile ends with the page."""
-    STEPS: tl.constexpr = (PAGE + TILE - 1) // TILE  # of a page
-    block = tl.load(row + step // STEPS).to(tl.int64)
-    within = tl.minimum(step % STEPS * TILE, PAGE - TILE)
-    return cache + block * stride_block + (within * STRIDE_TOKEN + kv_head * STRIDE_HEAD)
-
-
-@triton.jit
 def words_kernel(
     q,
     cache,
@@ -78,8 +59,6 @@ def words_kernel(
     TILE: tl.constexpr,  # at most PAGE
     TILES: tl.constexpr,  # tiles of query tokens
     SEGMENTS: tl.constexpr,
-    AHEAD: tl.constexpr,  # 1: values are loaded with keys; 2: and keys a step before
-    LAZY: tl.constexpr,  # sums are scaled only in steps with a new maximum
 ):
     """Write one segment's sums of one tile of query rows; quantized.attend_words has the shapes."""
     TYPE: tl.constexpr = q.dtype.element_ty
@@ -123,39 +102,18 @@ def words_kernel(
     top = tl.full([ROWS], float("-inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     out = tl.zeros([ROWS, DIM], tl.float32)
-    row_of_table = table + request * stride_table
     words_at = index[:, None] * STRIDE_TOKEN + word[None, :]
-    if AHEAD == 2:
-        at = tile_of(
-            cache, row_of_table, low, kv_head, stride_block, STRIDE_TOKEN, STRIDE_HEAD, PAGE, TILE
-        )
-        next_keys = tl.load(at + words_at)
     for step in range(low, high):
-        at = tile_of(
-            cache, row_of_table, step, kv_head, stride_block, STRIDE_TOKEN, STRIDE_HEAD, PAGE, TILE
-        )
+        page = step // STEPS
         fresh = step % STEPS * TILE  # the first token of the page that is this step's
-        within = tl.minimum(fresh, PAGE - TILE) + index  # no load leaves the page, none has a mask
-        place = step // STEPS * PAGE + within
-        inside = (within >= fresh) & (place < length)
+        # a page's last tile ends with the page: no load leaves it, and none needs a mask
+        within = tl.minimum(fresh, PAGE - TILE)
+        block = tl.load(table + request * stride_table + page).to(tl.int64)
+        at = cache + block * stride_block + (within * STRIDE_TOKEN + kv_head * STRIDE_HEAD)
+        place = page * PAGE + within + index
+        inside = (within + index >= fresh) & (place < length)
 
-        packed = next_keys if AHEAD == 2 else tl.load(at + words_at)
-        if AHEAD > 0:
-            packed_values = tl.load(at + (WORDS + 1) + words_at)
-        if AHEAD == 2:
-            following = tile_of(
-                cache,
-                row_of_table,
-                tl.minimum(step + 1, high - 1),
-                kv_head,
-                stride_block,
-                STRIDE_TOKEN,
-                STRIDE_HEAD,
-                PAGE,
-                TILE,
-            )
-            next_keys = tl.load(following + words_at)
-        keys = unpack(packed, VALUES, TYPE)
+        keys = unpack(tl.load(at + words_at), VALUES, TYPE)
         if VALUES == 8:
             keys = regrouped(keys)
         bits = tl.load(at + WORDS + index * STRIDE_TOKEN, mask=inside, other=0)
@@ -177,14 +135,8 @@ def words_kernel(
         if VALUES == 8:
             bits &= -16
         chance = (chance * bits.to(tl.float32, bitcast=True)[None, :]).to(TYPE)
-        if AHEAD == 0:
-            packed_values = tl.load(at + (WORDS + 1) + words_at)
-        values = unpack(packed_values, VALUES, TYPE)
-        if LAZY:
-            if tl.max((peak > top).to(tl.int32), 0) > 0:
-                out = out * shrink[:, None]
-        else:
-            out = out * shrink[:, None]
+        values = unpack(tl.load(at + (WORDS + 1) + words_at), VALUES, TYPE)
+        out = out * shrink[:, None]
         if VALUES == 8:
             # now, not at the end: the sums stay as small as what they are for
             out -= tl.sum(chance.to(tl.float32) * zero[None, :], 1)[:, None]

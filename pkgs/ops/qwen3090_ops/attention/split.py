@@ -21,17 +21,12 @@ LOG2E = 1.4426950408889634
 
 @dataclass(frozen=True)
 class Shape:
-    """How the split kernel is launched: rows and cached tokens of a tile, warps, stages.
-
-    ``ahead`` and ``lazy`` are words_kernel's.
-    """
+    """How a split kernel is launched: rows and cached tokens of a tile, warps, stages."""
 
     rows: int
     tile: int
     warps: int
     stages: int = 2
-    ahead: int = 0
-    lazy: bool = False
 
 
 def shape_of(tokens: int, group: int) -> Shape:
