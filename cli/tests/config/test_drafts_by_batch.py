@@ -13,14 +13,15 @@ from qwen3090.verify.live.settings import speculation
 from qwen3090.verify.report import Status
 
 KEY = "draft_tokens_by_batch"
+TILES = {f"QWEN3090_{KEY.upper()}": "4,4,4,3"}
 
 
 def config(*sets: str, profile: str = "fast-mtp") -> ServeConfig:
-    return resolve(profile, sets=["model=/m", "drafter=/d", *sets], environ={}).config
+    return resolve(profile, sets=["model=/m", "drafter=/d", *sets], environ=TILES).config
 
 
 @pytest.mark.parametrize("profile", ["fast-mtp", "long-mtp"])
-def test_the_mtp_profiles_keep_a_step_within_a_tile_as_long_as_drafts_pay(profile: str) -> None:
+def test_an_mtp_profile_keeps_a_step_within_a_tile_as_long_as_drafts_pay(profile: str) -> None:
     """Marlin's tiles have 16 rows: a fourth request would begin another with 4 drafts."""
     lengths = decode_lengths(config(profile=profile))
     assert [n * length for n, length in enumerate(lengths, 1)] == [5, 10, 15, 16, 20, 24, 28, 32]
@@ -97,7 +98,7 @@ def test_warm_up_decodes_every_number_of_requests_that_has_a_graph() -> None:
 
 
 def test_serve_says_both_numbers() -> None:
-    resolved = resolve("fast-mtp", sets=["model=/m"], environ={})
+    resolved = resolve("fast-mtp", sets=["model=/m"], environ=TILES)
     lines = choices(resolved, render(resolved.config, {}), False)
     assert any("mtp k=4, 3 from 4 requests on (probabilistic)" in line for line in lines)
 
