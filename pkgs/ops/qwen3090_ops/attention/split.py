@@ -172,7 +172,7 @@ def merge(
         PAGE=page,
         TILE=tile,
         SEGMENTS=parts,
-        CHUNK=min(parts, 16),
+        CHUNK=min(1 << (parts - 1).bit_length(), 16),
         TURNED=turned,
         num_warps=4,
     )
