@@ -14,7 +14,7 @@ import torch
 
 from qwen3090_ops.attention.formats import Format, rotation
 from qwen3090_ops.attention.quantized_kernels import words_kernel
-from qwen3090_ops.attention.rotation import COLUMNS, ROWS, rotate_kernel, unrotate_kernel
+from qwen3090_ops.attention.rotation import COLUMNS, RESULTS, ROWS, rotate_kernel, unrotate_kernel
 from qwen3090_ops.attention.scratch import Scratch
 from qwen3090_ops.attention.split import LOG2E, Shape, merge, parts_of
 
@@ -141,7 +141,7 @@ def attend_words(
         turned=turn is not None,
     )
     if turn is not None:
-        unrotate_kernel[(requests, -(-tokens * heads // ROWS), dim // columns)](
+        unrotate_kernel[(requests, -(-tokens * heads // RESULTS), dim // columns)](
             scratch.partial,
             turn,
             starts,
@@ -152,6 +152,6 @@ def attend_words(
             DIM=dim,
             TOKENS=scratch.tokens,
             SEGMENTS=parts,
-            ROWS=ROWS,
+            RESULTS=RESULTS,
             COLUMNS=columns,
         )

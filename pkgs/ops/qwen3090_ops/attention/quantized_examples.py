@@ -4,7 +4,7 @@ from typing import Any
 
 from qwen3090_ops.attention.formats import INT4, INT8, Format
 from qwen3090_ops.attention.quantized import shape_of
-from qwen3090_ops.attention.rotation import COLUMNS, ROWS
+from qwen3090_ops.attention.rotation import COLUMNS, RESULTS, ROWS
 from qwen3090_ops.kernels import Example
 
 _HEADS, _KV_HEADS, _DIM = 24, 4, 256
@@ -52,7 +52,7 @@ def _words(form: Format, tokens: int, page: int) -> Example:
 
 _OUT = {"stride_out_token": "i32", "stride_out_head": "i32"}
 _STRIDES = {"stride_q_token": "i32", "stride_q_head": "i32", **_OUT}
-_TURN = {"DIM": _DIM, "ROWS": ROWS, "COLUMNS": COLUMNS}
+_TURN = {"DIM": _DIM, "COLUMNS": COLUMNS}
 
 EXAMPLES = [
     *(_words(INT8, tokens, 864) for tokens in (1, 5, 8, 21, 64)),
@@ -61,14 +61,14 @@ EXAMPLES = [
         "rotation of queries",
         "qwen3090_ops.attention.rotation:rotate_kernel",
         {"q": "*bf16", "matrix": "*bf16", "out": "*bf16", "rows": "i32", **_STRIDES},
-        {"HEADS": _HEADS, **_TURN},
+        {"HEADS": _HEADS, "ROWS": ROWS, **_TURN},
         aligned=("q", "matrix", "out", *_STRIDES),
     ),
     Example(
         "rotation back of results",
         "qwen3090_ops.attention.rotation:unrotate_kernel",
         {"merged": "*fp32", "matrix": "*bf16", "starts": "*i32", "out": "*bf16", **_OUT},
-        {"HEADS": _HEADS, "TOKENS": 8, "SEGMENTS": 64, **_TURN},
+        {"HEADS": _HEADS, "TOKENS": 8, "SEGMENTS": 64, "RESULTS": RESULTS, **_TURN},
         aligned=("merged", "matrix", "out", *_OUT),
     ),
 ]
