@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[4] / "checks" / "gpu"))
 from kv_samples import error, exact, sample
 from kv_stored import Stored
 
-LENGTH, PAGE = 40, 16
+LENGTH, PAGE = 20, 16
 
 
 @pytest.mark.parametrize(("name", "step"), [("bf16", 0.0), ("int8", 1 / 127), ("int4", 2 / 15)])
