@@ -15,6 +15,7 @@ import kv_samples
 from compare_logits import divergence
 from forced_logits import Watch
 from kv_samples import DIM, HEADS, KINDS, KV_HEADS, SCALE, TOKENS
+from quality import judged
 from qwen3090_ops.attention import reference
 
 LENGTH = 300
@@ -61,6 +62,28 @@ def test_errors_are_relative_to_what_is_right() -> None:
     assert error.worst == error.most == 0.5
     assert error.relative == pytest.approx(0.5 / math.sqrt(TOKENS * HEADS))
     assert error.least == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "vllm", "adds", "stock", "apart", "good", "words"),
+    [
+        (0.010, 0.010, 0.002, 0.003, 0.003, True, ""),
+        # int4 at 245,760 tokens on a GPU: ours is right over what the cache holds, vLLM's is not
+        (0.201, 0.268, 0.003, 0.330, 0.330, True, "vLLM's own error"),
+        (0.010, 0.010, 0.015, 0.015, 0.029, False, "ours from vLLM's"),
+        (0.201, 0.268, 0.021, 0.330, 0.330, False, "what ours adds"),
+        (0.010, 0.010, math.nan, 0.003, math.nan, False, "what ours adds"),
+        (0.010, 0.010, 0.002, 0.003, math.nan, False, "ours from vLLM's"),
+        # ours and the reading of the cache share a mistake
+        (1.400, 0.151, 0.003, 1.400, 1.400, False, "is the cache read as it is"),
+    ],
+)
+def test_a_difference_from_vllms_counts_where_vllms_is_right(
+    ours: float, vllm: float, adds: float, stock: float, apart: float, good: bool, words: str
+) -> None:
+    found, said = judged(ours, vllm, adds, stock, apart)
+    assert found is good
+    assert words in said and bool(said) is bool(words)
 
 
 def test_divergence_is_kullbacks() -> None:
