@@ -157,7 +157,7 @@ def test_more_than_fits_and_another_format_are_refused() -> None:
     keys, values = torch.empty(2, 40, made.kv_heads, DIM)
     with pytest.raises(ValueError, match="41 tokens to unpack; there is room for 40"):
         unpack(words(made.cache), made.table, 0, 0, 41, keys, values, INT8)
-    with pytest.raises(ValueError, match=r"an int4 cache of \(2, 10\) heads and words"):
+    with pytest.raises(ValueError, match=r"an int4 cache of \(2, 18\) heads and words"):
         unpack(words(made.cache), made.table, 0, 0, 40, keys, values, INT4)
 
 
