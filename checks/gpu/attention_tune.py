@@ -29,8 +29,8 @@ def launches(case: Case) -> list[Shape]:
     if case.format is None:
         first = split.shape_of(case.tokens, group)
     else:
-        first = quantized.shape_of(case.tokens, group, case.format)
-    rows = sorted({first.rows, min(first.rows, 64)})
+        first = quantized.shape_of(case.tokens, group)
+    rows = sorted({first.rows, *((64, 128) if case.tokens * group > 64 else ())})
     others = [
         replace(first, rows=row, tile=tile, warps=warps, stages=stages)
         for row, tile, warps, stages in itertools.product(rows, TILES, WARPS, STAGES)

@@ -4,10 +4,15 @@ On an RTX 3090 (82 multiprocessors, 936 GB/s, 100 KB of shared memory each, 99 K
 token of a KV head is 520 bytes in int8 and 264 in int4 instead of 1,024 in bf16, but the products
 are the same: with 48 rows of 64 in use, 65 kFLOP a token and head, at 71 TFLOP/s less time than
 the bf16 bytes take and more than the int8 ones. So the kernel is bound by its tensor cores and the
-instructions around them; words are unpacked once for all rows. Loading the next tile meanwhile
-(a second stage) takes registers and shared memory from that and was slower on a larger card, as
-were 8 warps a block (docs/results/gpu-attention.txt). An int4 cache's queries and results are
-turned by kernels of their own (rotation.py).
+instructions around them; words are unpacked once for all rows of a tile. On an H200
+(docs/results/gpu-attention.txt) a second stage, 8 warps a block, loading values or the next keys
+ahead, and scaling the sums only for a new maximum were slower or equal; tiles of 64 cached tokens
+too, except for int4: 2 to 4 % faster there, but on sm_86 they spill in every step.
+
+There 1 and 5 query tokens take longer than 8 (int8, 131,072 cached: 232, 276 and 200 us): sm_90
+multiplies 64 rows by wgmma, 16 and 32 rows as sm_86 does all. On sm_86 there is no such step.
+
+An int4 cache's queries and results are turned by kernels of their own (rotation.py).
 """
 
 import torch
@@ -19,13 +24,27 @@ from qwen3090_ops.attention.scratch import Scratch
 from qwen3090_ops.attention.split import LOG2E, Shape, merge, parts_of
 
 
-def shape_of(tokens: int, group: int, form: Format) -> Shape:
-    """Return the launch for ``tokens`` query tokens of ``group`` heads a KV head."""
+def shape_of(tokens: int, group: int) -> Shape:
+    """Return the launch for ``tokens`` query tokens of ``group`` heads a KV head.
+
+    More than 64 rows are several tiles of them. 128 rows take 8 warps, each of which then holds all
+    rows: scores are computed twice or more and registers spill in every step. Compiled for sm_86,
+    instructions a cached token of the loop, int8 and int4, all warps and tiles:
+
+    =========================================  ===========  ===========
+    rows, cached tokens a tile, warps, stages  21 tokens    64 tokens
+    =========================================  ===========  ===========
+    128, 16, 8, 2                              1133, 1224   4522, 4916
+    128, 32, 8, 1                              664, 691     2701, 2753
+    64, 32, 4, 1                               696, 649     1623, 1515
+    =========================================  ===========  ===========
+
+    On an H200 128 rows took 516 and 592 us for 21 tokens after 131,072, one tile of 64 rows for
+    8 tokens 200 and 211; several tiles of 64 have not been timed on a GPU.
+    """
     rows = 16
-    while rows < min(tokens * group, 128):
+    while rows < min(tokens * group, 64):
         rows *= 2
-    if rows > 64:
-        return Shape(rows, tile=16, warps=8)
     return Shape(rows, tile=32, warps=4, stages=1)
 
 
@@ -75,7 +94,7 @@ def attend_words(
         kv_heads=kv_heads,
         multiprocessors=multiprocessors,
     )
-    shape = shape or shape_of(tokens, group, format)
+    shape = shape or shape_of(tokens, group)
     queries = shape.rows // group
     tiles = -(-tokens // queries)
     tile = shape.tile
