@@ -148,7 +148,7 @@ class Quantized:
             torch.tensor([self.tokens.length]),
             self.tokens.starts,
             longest=self.tokens.new,
-            most=8,
+            widths=(1, 8),
             room=room,
         )
         assert batch is not None

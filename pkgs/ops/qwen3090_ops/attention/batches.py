@@ -16,6 +16,7 @@ What vLLM 0.28.0 promises, and what is used of it:
   vLLM writes them before it calls attention (model_executor/layers/attention/attention.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -29,7 +30,8 @@ class Run:
     Attributes:
         first, end: the rows, from ``first`` to before ``end``.
         begin, stop: their new tokens in the batch.
-        tokens: how many new tokens the kernel is launched for, at least those of each row.
+        tokens: how many new tokens the kernel is launched for, at least those of each row: a length
+            that graphs have too, since any other would compile a kernel while serving.
         starts: int32 [rows + 1], on the device: where each begins, counted from ``begin``.
     """
 
@@ -84,7 +86,7 @@ def arrange(
     device_starts: torch.Tensor,
     *,
     longest: int,
-    most: int,
+    widths: Sequence[int],
     room: int,
 ) -> Batch | None:
     """Return what computes which row; None when a long row's context is not known.
@@ -94,12 +96,14 @@ def arrange(
         lengths: int32 [rows] on the host, cached tokens with the new ones; exact for long rows.
         device_starts: ``starts`` on the device.
         longest: most new tokens of a row.
-        most: new tokens up to which a row is short.
+        widths: new tokens that short attention is launched for, ascending; a row with more than
+            the last of them is long.
         room: tokens of context that are unpacked at a time.
     """
-    rows = starts.shape[0] - 1
+    rows, most = starts.shape[0] - 1, widths[-1]
     if longest <= most:
-        return Batch((Run(0, rows, 0, int(starts[-1]), longest, device_starts[: rows + 1]),), ())
+        tokens = _width(widths, longest)
+        return Batch((Run(0, rows, 0, int(starts[-1]), tokens, device_starts[: rows + 1]),), ())
     if lengths is None:
         return None
     places = starts.tolist()
@@ -120,9 +124,7 @@ def arrange(
         part = device_starts[first : end + 1]
         part = part - begin if begin else part
         if kind == "short":
-            # as in graphs: a number between them would compile a kernel while serving
-            tokens = 1 if widest == 1 else most
-            runs.append(Run(first, end, begin, stop, tokens, part))
+            runs.append(Run(first, end, begin, stop, _width(widths, widest), part))
             continue
         prompts.append(
             Prompt(
@@ -135,6 +137,11 @@ def arrange(
             )
         )
     return Batch(tuple(runs), tuple(prompts))
+
+
+def _width(widths: Sequence[int], tokens: int) -> int:
+    """Return the least width that holds ``tokens``."""
+    return next(width for width in widths if width >= tokens)
 
 
 def _chunks(context: int, room: int, device: torch.device) -> tuple[Chunk, ...]:

@@ -53,6 +53,19 @@ def step_tokens(config: VllmConfig | None) -> int:
     return tokens if tokens <= MOST_TOKENS else 0
 
 
+def widths(config: VllmConfig) -> tuple[int, ...]:
+    """Return the new tokens of a row that graphs are captured for, ascending; () without ours.
+
+    A verify step's, those of fewer drafts where drafts depend on the batch, and 1: MTP's drafts.
+    """
+    most = step_tokens(config)
+    if not most:
+        return ()
+    by_batch = getattr(config.speculative_config, "num_speculative_tokens_per_batch_size", None)
+    fewer = (1 + drafts for _, _, drafts in by_batch or ())
+    return tuple(sorted({1, most, *fewer}))
+
+
 @cache
 def context_of(kv_heads: int, dim: int, dtype: torch.dtype) -> Context:
     """Return the room for unpacked context: one for all layers of these sizes in this process."""
@@ -78,7 +91,7 @@ class SplitTritonMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignor
         device: torch.device,
     ) -> None:
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
-        self.most = step_tokens(vllm_config)
+        self.widths = widths(vllm_config)
 
     @classmethod
     def get_cudagraph_support(
@@ -100,7 +113,7 @@ class SplitTritonMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignor
         common = common_attn_metadata
         plain = super().build(common_prefix_len, common, fast_build)
         batch = None
-        if self.most and common.causal is True:
+        if self.widths and common.causal is True:
             rows = common.num_reqs
             lengths = common.seq_lens_cpu_upper_bound
             batch = arrange(
@@ -108,7 +121,7 @@ class SplitTritonMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignor
                 lengths[:rows] if lengths is not None else None,
                 common.query_start_loc,
                 longest=common.max_query_len,
-                most=self.most,
+                widths=self.widths,
                 room=CONTEXT_TOKENS,
             )
         values = {field.name: getattr(plain, field.name) for field in fields(plain)}

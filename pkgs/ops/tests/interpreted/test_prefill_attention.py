@@ -29,7 +29,7 @@ def run(
         made.lengths,
         made.starts,
         longest=max(made.counts),
-        most=most,
+        widths=(most,),
         room=room,
     )
     assert batch is not None
@@ -74,7 +74,7 @@ def test_contexts_around_the_end_of_a_chunk(form: Format, context: int) -> None:
 @FORMS
 def test_a_context_that_fits_is_read_at_once(form: Format) -> None:
     made = make([(48, 7)], form, page=16)
-    batch = arrange(made.starts, made.lengths, made.starts, longest=7, most=0, room=48)
+    batch = arrange(made.starts, made.lengths, made.starts, longest=7, widths=(0,), room=48)
     assert batch is not None
     (chunk,) = batch.prompts[0].chunks
     assert (chunk.first, chunk.count, chunk.ends.tolist()) == (0, 48, [0, 48])

@@ -132,6 +132,36 @@ def test_a_graph_captures_split_attention_alone(monkeypatch: pytest.MonkeyPatch)
     assert not out.isnan().any()
 
 
+@pytest.mark.parametrize(
+    ("rows", "launched"),
+    [
+        ([(37, 1), (50, 1)], [1]),
+        ([(64, 3)], [5]),
+        ([(37, 5), (90, 1)], [5]),
+        ([(64, 3), (70, 9), (20, 1)], [5, 1]),
+    ],
+    ids=["drafts", "a prompt's end", "verify", "mixed"],
+)
+def test_a_step_launches_what_graphs_launch(
+    rows: list[tuple[int, int]], launched: list[int]
+) -> None:
+    made = make(rows, INT8, page=PAGE)
+    metadata = builder().build(0, common(made))
+    assert [run.tokens for run in metadata.batch.runs] == launched
+
+
+def test_graphs_of_fewer_drafts_are_launched_for_those() -> None:
+    config = Config.make()
+    assert triton_backend.widths(config) == (1, 5)
+    config.speculative_config.num_speculative_tokens_per_batch_size = [(1, 3, 4), (4, 8, 2)]
+    assert triton_backend.widths(config) == (1, 3, 5)
+    made = make([(37, 3)] * 4, INT8, page=PAGE)
+    (run,) = builder(config=config).build_for_cudagraph_capture(common(made)).batch.runs
+    assert run.tokens == 3
+    assert triton_backend.widths(Config.make(drafts=None)) == (1,)
+    assert triton_backend.widths(Config.make(knob=False)) == ()
+
+
 def test_the_host_waits_for_nothing() -> None:
     made = make([(37, 5), (70, 12), (0, 9)], INT8, page=PAGE)
     # a meta tensor has no values to wait for: reading one raises
