@@ -115,22 +115,26 @@ def check(
     torch.testing.assert_close(out, expected, atol=3e-5, rtol=3e-5)
 
 
-@pytest.mark.parametrize("form", BOTH)
-@pytest.mark.parametrize("page", [16, 48, 432, 480])
+@pytest.mark.parametrize(
+    ("page", "form"), [(16, INT8), (16, INT4), (48, INT8), (432, INT4), (480, INT8)], ids=str
+)
 def test_lengths_around_a_block(page: int, form: Format) -> None:
     for length in (page - 1, page, page + 1):
-        check(form, [length], [3], page=page)
+        check(form, [length], [3], page=page, kv_heads=1)
 
 
-@pytest.mark.parametrize("form", BOTH)
-@pytest.mark.parametrize("tokens", [1, 5, 8, 16, 21, 22, 64])
+@pytest.mark.parametrize(
+    ("tokens", "form"),
+    [(1, INT8), (5, INT8), (8, INT8), (22, INT8), (1, INT4), (8, INT4), (21, INT4), (64, INT4)],
+    ids=str,
+)
 def test_numbers_of_query_tokens(tokens: int, form: Format) -> None:
-    check(form, [tokens + 70], [tokens], page=48, kv_heads=1)
+    check(form, [tokens + 30], [tokens], page=48, kv_heads=1, multiprocessors=2)
 
 
-@pytest.mark.parametrize("form", BOTH)
-def test_the_published_shape(form: Format) -> None:
-    check(form, [900], [2], page=864, kv_heads=4, dim=256)
+@pytest.mark.parametrize(("page", "form"), [(864, INT8), (1696, INT4)], ids=str)
+def test_the_published_shape(page: int, form: Format) -> None:
+    check(form, [page + 4], [2], page=page, kv_heads=4, dim=256)
 
 
 @pytest.mark.parametrize("form", BOTH)
@@ -143,19 +147,19 @@ def test_more_segments_than_tiles_and_a_larger_scratch(form: Format) -> None:
     check(form, [40, 5], [4, 1], page=16, multiprocessors=132, seats=4)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data())
 def test_random_batches(data: st.DataObject) -> None:
     counts = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
-    lengths = [count + data.draw(st.integers(0, 150)) for count in counts]
+    lengths = [count + data.draw(st.integers(0, 100)) for count in counts]
     check(
         data.draw(st.sampled_from(BOTH)),
         lengths,
         counts,
-        page=16 * data.draw(st.integers(1, 6)),
+        page=16 * data.draw(st.integers(1, 4)),
         group=data.draw(st.sampled_from([1, 3, 6, 8])),
-        kv_heads=data.draw(st.sampled_from([1, 2, 3])),
-        multiprocessors=data.draw(st.sampled_from([1, 8, 82])),
+        kv_heads=data.draw(st.sampled_from([1, 2])),
+        multiprocessors=data.draw(st.sampled_from([1, 3, 8])),
         shape=data.draw(st.sampled_from([None, Shape(64, 16, 4), Shape(64, 64, 4)])),
     )
 
