@@ -202,3 +202,12 @@ def test_drafts_that_a_grammar_refuses(name: str, tmp_path: Path) -> None:
         served.serve([text(90 + place, seed) for place in range(seed, 8, 2)], 150, apart=1)
         served.states()
     assert served.worker.bare > 100
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_a_prompt_of_one_token_beside_decodes_is_one_token(overlap: bool, tmp_path: Path) -> None:
+    """vLLM would add drafts to it, which a recurrent state takes for tokens of the prompt."""
+    served = Served(Layout(**LAYOUTS["mtp"], drafts=3, overlap=overlap), tmp_path)
+    served.serve([text(50, 1), [7]], 40, apart=4)
+    assert served.chunks[-1] == ("r1", 0, 1)
+    served.states()
