@@ -4,18 +4,18 @@ Each is made once per test session. QWEN3090_VLLM_TREE may name a folder with a 
 to test instead of the installed one.
 """
 
-import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+from engine_process import Cases, Session, SessionLost
+
 HERE = Path(__file__).resolve().parent
-Cases = list[dict[str, Any]]
 Run = Callable[..., dict[str, Any]]
 
 
@@ -61,44 +61,24 @@ def dense_twin(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Pat
 
 
 @pytest.fixture(scope="session")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a function that runs cases (see support/session.py) in one engine process."""
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Return a function that runs cases (see support/session.py).
+
+    Importing vLLM costs more than loading a tiny checkpoint: one process an environment stays
+    until the tests end, or one of them is lost.
+    """
     pytest.importorskip("vllm")
+    kept: dict[str, Session] = {}
 
     def run(cases: Cases, *, interpret: bool = False, **variables: str) -> dict[str, Any]:
-        folder = tmp_path_factory.mktemp("engine")
-        path = [os.environ.get("PYTHONPATH", "")]
-        if tree := os.environ.get("QWEN3090_VLLM_TREE"):
-            path.insert(0, tree)
-        environment = {
-            **os.environ,
-            "HF_HUB_OFFLINE": "1",
-            "TORCHDYNAMO_DISABLE": "1",
-            "VLLM_NO_USAGE_STATS": "1",
-            **variables,
-        }
-        if interpret:
-            # vLLM asks the metadata of "vllm" whether it is the CPU build before it uses Triton.
-            metadata = folder / "metadata" / "vllm-0.28.0+cpu.dist-info" / "METADATA"
-            metadata.parent.mkdir(parents=True)
-            metadata.write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.28.0+cpu\n")
-            path[:0] = [str(HERE / "interpret"), str(folder / "metadata")]
-            environment["TRITON_INTERPRET"] = "1"
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
-        (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
-        script = [str(HERE / "support" / "session.py"), "cases.json", "results.json"]
-        with (folder / "log").open("w") as log:
-            done = subprocess.run(
-                [sys.executable, *script],
-                cwd=folder,
-                env=environment,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                timeout=1200,
-            )
-        if done.returncode or not (folder / "results.json").exists():
-            pytest.fail(f"engine process failed:\n{(folder / 'log').read_text()[-4000:]}")
-        results: dict[str, Any] = json.loads((folder / "results.json").read_text())
-        return results
+        key = f"{interpret} {sorted(variables.items())}"
+        if key not in kept:
+            kept[key] = Session(tmp_path_factory.mktemp("engine"), interpret, variables)
+        try:
+            return kept[key].run(cases)
+        except SessionLost as lost:
+            pytest.fail(f"engine process failed:\n{kept.pop(key).end()}{lost}")
 
-    return run
+    yield run
+    for session in kept.values():
+        session.end()

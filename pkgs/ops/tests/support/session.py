@@ -1,7 +1,6 @@
-"""Runs several cases on the real vLLM engine in one process: `session.py CASES.json RESULTS.json`.
+"""Runs cases on the real vLLM engine: a line of stdin is a list of them, a line of stdout results.
 
-Importing vLLM costs more than loading a tiny checkpoint, so the tests share one process per
-environment. A case is {name, model, llm, requests: [{name, prompts, params}]}; its result has the
+Both are JSON. A case is {name, model, llm, requests: [{name, prompts, params}]}; its result has the
 token ids of each request, the draft counters, facts about the loaded modules and probes: what
 single layers answer to fixed inputs.
 """
@@ -82,16 +81,22 @@ def run(case):
         cleanup_dist_env_and_memory()
 
 
+def attempt(case):
+    """Return the result of a case, or its error."""
+    try:
+        return run(case)
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
 def main():
-    """Run the cases in order; a failed one leaves its error as the result."""
-    results = {}
-    for case in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
-        try:
-            results[case["name"]] = run(case)
-        except Exception as error:
-            traceback.print_exc()
-            results[case["name"]] = {"error": f"{type(error).__name__}: {error}"}
-        Path(sys.argv[2]).write_text(json.dumps(results), encoding="utf-8")
+    """Answer lists of cases until the input ends; whatever vLLM prints is for the log."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        results = {case["name"]: attempt(case) for case in json.loads(line)}
+        print(json.dumps(results), file=answers, flush=True)
 
 
 if __name__ == "__main__":
