@@ -9,6 +9,7 @@ from qwen3090_ops.kernels import Example
 _MODULE = "qwen3090_ops.attention.kernels"
 _HEADS, _KV_HEADS, _DIM, _PAGE = 24, 4, 256, 448
 _GROUP = _HEADS // _KV_HEADS
+_NUMBERS = ("stride_out_token", "stride_out_head", "segments")
 
 
 def _split(tokens: int) -> Example:
@@ -32,7 +33,6 @@ def _split(tokens: int) -> Example:
         "TOKENS": tokens,
         "TILE": shape.tile,
         "TILES": -(-tokens // (shape.rows // _GROUP)),
-        "SEGMENTS": 64,
     }
     return Example(
         f"verify attention, {tokens} tokens",
@@ -42,6 +42,7 @@ def _split(tokens: int) -> Example:
             "scale": "fp32",
             **dict.fromkeys(strides, "i64"),
             "stride_table": "i64",
+            "segments": "i32",
         },
         constants,
         aligned=(*pointers, *strides),
@@ -52,11 +53,11 @@ def _split(tokens: int) -> Example:
 
 def _merge(name: str, turned: bool) -> Example:
     pointers = {"partial": "*fp32", "weights": "*fp32", "lengths": "*i32", "starts": "*i32"}
-    sizes = {"HEADS": _HEADS, "DIM": _DIM, "TOKENS": 8, "PAGE": 432, "TILE": 32, "SEGMENTS": 64}
+    sizes = {"HEADS": _HEADS, "DIM": _DIM, "TOKENS": 8, "PAGE": 432, "TILE": 32}
     return Example(
         name,
         f"{_MODULE}:merge_kernel",
-        {**pointers, "out": "*bf16", "stride_out_token": "i32", "stride_out_head": "i32"},
+        {**pointers, "out": "*bf16", **dict.fromkeys(_NUMBERS, "i32")},
         {**sizes, "CHUNK": 16, "TURNED": turned},
     )
 

@@ -8,7 +8,7 @@ import triton.language as tl
 from qwen3090_ops.attention.words import steps_of
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["segments"])
 def split_kernel(
     q,
     k,
@@ -37,7 +37,7 @@ def split_kernel(
     TOKENS: tl.constexpr,  # most query tokens of one request, of the scratch
     TILE: tl.constexpr,
     TILES: tl.constexpr,  # tiles of query tokens
-    SEGMENTS: tl.constexpr,
+    segments,  # of each request
 ):
     """Write one segment's sums of one tile of query rows; split.attend has the shapes."""
     request = tl.program_id(0) // TILES
@@ -51,7 +51,7 @@ def split_kernel(
     if first >= count:
         return
     steps = tl.cdiv(length, TILE)
-    share = tl.cdiv(steps, SEGMENTS)
+    share = tl.cdiv(steps, segments)
     low = segment * share
     high = tl.minimum(low + share, steps)
     if low >= high:
@@ -108,13 +108,13 @@ def split_kernel(
         out = tl.dot(chance.to(values.dtype), values, out)
         top = peak
 
-    place_of = ((request * SEGMENTS + segment) * TOKENS + token) * HEADS + head
+    place_of = ((request * segments + segment) * TOKENS + token) * HEADS + head
     tl.store(partial + place_of.to(tl.int64)[:, None] * DIM + lane[None, :], out, wanted[:, None])
     tl.store(weights + place_of * 2, top, wanted)
     tl.store(weights + place_of * 2 + 1, total, wanted)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["segments"])
 def merge_kernel(
     partial,
     weights,
@@ -128,7 +128,7 @@ def merge_kernel(
     TOKENS: tl.constexpr,
     PAGE: tl.constexpr,  # no tile of cached tokens spans two pages
     TILE: tl.constexpr,
-    SEGMENTS: tl.constexpr,
+    segments,  # of each request
     CHUNK: tl.constexpr,
     TURNED: tl.constexpr,  # write fp32 into the first segment's place instead, for rotation.py
 ):
@@ -140,13 +140,13 @@ def merge_kernel(
     if token >= tl.load(starts + request + 1) - begin:
         return
     steps = steps_of(tl.load(lengths + request), PAGE, TILE)
-    share = tl.maximum(tl.cdiv(steps, SEGMENTS), 1)
+    share = tl.maximum(tl.cdiv(steps, segments), 1)
     used = tl.cdiv(steps, share)  # the segments that have written anything
     lane = tl.arange(0, DIM)
     top = -float("inf")
     for start in range(0, used, CHUNK):
         segment = start + tl.arange(0, CHUNK)
-        at = ((request * SEGMENTS + segment) * TOKENS + token) * HEADS + head
+        at = ((request * segments + segment) * TOKENS + token) * HEADS + head
         top = tl.maximum(
             top, tl.max(tl.load(weights + at * 2, mask=segment < used, other=-float("inf")), 0)
         )
@@ -156,7 +156,7 @@ def merge_kernel(
     for start in range(0, used, CHUNK):
         segment = start + tl.arange(0, CHUNK)
         there = segment < used
-        at = ((request * SEGMENTS + segment) * TOKENS + token) * HEADS + head
+        at = ((request * segments + segment) * TOKENS + token) * HEADS + head
         peak = tl.load(weights + at * 2, mask=there, other=-float("inf"))
         weight = tl.exp2(peak - top)
         total += tl.sum(weight * tl.load(weights + at * 2 + 1, mask=there, other=0.0), 0)
@@ -166,7 +166,7 @@ def merge_kernel(
         found += tl.sum(part * weight[:, None], 0)
     found = tl.where(total > 0, found / total, 0.0)
     if TURNED:
-        own = (request * SEGMENTS * TOKENS + token) * HEADS + head
+        own = (request * segments * TOKENS + token) * HEADS + head
         tl.store(partial + own.to(tl.int64) * DIM + lane, found)
         return
     target = out + (begin + token).to(tl.int64) * stride_out_token + head * stride_out_head

@@ -144,7 +144,7 @@ def attend_words(
         TOKENS=scratch.tokens,
         TILE=tile,
         TILES=tiles,
-        SEGMENTS=parts,
+        segments=parts,
         num_warps=shape.warps,
         num_stages=shape.stages,
     )
@@ -170,7 +170,7 @@ def attend_words(
             HEADS=heads,
             DIM=dim,
             TOKENS=scratch.tokens,
-            SEGMENTS=parts,
+            segments=parts,
             RESULTS=RESULTS,
             COLUMNS=columns,
         )

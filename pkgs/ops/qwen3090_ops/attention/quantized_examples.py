@@ -37,12 +37,11 @@ def _words(form: Format, tokens: int, page: int) -> Example:
         "TOKENS": tokens,
         "TILE": shape.tile,
         "TILES": -(-tokens // (shape.rows // _GROUP)),
-        "SEGMENTS": 64,
     }
     return Example(
         f"{form.name} attention, {tokens} tokens, block {page}",
         "qwen3090_ops.attention.quantized_kernels:words_kernel",
-        {**pointers, "scale": "fp32", **dict.fromkeys(strides, "i32")},
+        {**pointers, "scale": "fp32", **dict.fromkeys((*strides, "segments"), "i32")},
         constants,
         aligned=(*pointers, "stride_q_token", "stride_q_head", "stride_block"),
         warps=shape.warps,
@@ -67,8 +66,15 @@ EXAMPLES = [
     Example(
         "rotation back of results",
         "qwen3090_ops.attention.rotation:unrotate_kernel",
-        {"merged": "*fp32", "matrix": "*bf16", "starts": "*i32", "out": "*bf16", **_OUT},
-        {"HEADS": _HEADS, "TOKENS": 8, "SEGMENTS": 64, "RESULTS": RESULTS, **_TURN},
+        {
+            "merged": "*fp32",
+            "matrix": "*bf16",
+            "starts": "*i32",
+            "out": "*bf16",
+            "segments": "i32",
+            **_OUT,
+        },
+        {"HEADS": _HEADS, "TOKENS": 8, "RESULTS": RESULTS, **_TURN},
         aligned=("merged", "matrix", "out", *_OUT),
     ),
 ]

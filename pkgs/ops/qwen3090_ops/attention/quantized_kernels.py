@@ -32,7 +32,7 @@ def regrouped_from(lane):
     return lane // 32 * 32 + lane // 4 % 4 * 8 + lane // 16 % 2 * 4 + lane % 4
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["segments"])
 def words_kernel(
     q,
     cache,
@@ -58,7 +58,7 @@ def words_kernel(
     TOKENS: tl.constexpr,  # most query tokens of one request, of the scratch
     TILE: tl.constexpr,  # at most PAGE
     TILES: tl.constexpr,  # tiles of query tokens
-    SEGMENTS: tl.constexpr,
+    segments,  # of each request
 ):
     """Write one segment's sums of one tile of query rows; quantized.attend_words has the shapes."""
     TYPE: tl.constexpr = q.dtype.element_ty
@@ -75,7 +75,7 @@ def words_kernel(
     if first >= count:
         return
     steps = steps_of(length, PAGE, TILE)
-    share = tl.cdiv(steps, SEGMENTS)
+    share = tl.cdiv(steps, segments)
     low = segment * share
     high = tl.minimum(low + share, steps)
     if low >= high:
@@ -143,7 +143,7 @@ def words_kernel(
         out = tl.dot(chance, values, out)
         top = peak
 
-    at_row = ((request * SEGMENTS + segment) * TOKENS + token) * HEADS + head
+    at_row = ((request * segments + segment) * TOKENS + token) * HEADS + head
     tl.store(partial + at_row.to(tl.int64)[:, None] * DIM + lane[None, :], out, wanted[:, None])
     tl.store(weights + at_row * 2, top, wanted)
     tl.store(weights + at_row * 2 + 1, total, wanted)

@@ -15,7 +15,7 @@ RESULTS = ROWS // 2
 """Rows that one program turns back, each in two parts."""
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def rotate_kernel(
     q,
     matrix,  # [DIM, DIM] of formats.rotation, q's type
@@ -43,7 +43,7 @@ def rotate_kernel(
     tl.store(target, found.to(out.dtype.element_ty), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["segments"])
 def unrotate_kernel(
     merged,  # fp32 [(request, segment, token, head), DIM]: the merge wrote to segment 0
     matrix,  # [DIM, DIM] of formats.rotation, out's type
@@ -54,7 +54,7 @@ def unrotate_kernel(
     HEADS: tl.constexpr,
     DIM: tl.constexpr,
     TOKENS: tl.constexpr,
-    SEGMENTS: tl.constexpr,
+    segments,  # of each request
     RESULTS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -73,7 +73,7 @@ def unrotate_kernel(
     column = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
     lane = tl.arange(0, DIM)
     inside = (row < count * HEADS)[:, None]
-    first = (request * SEGMENTS * TOKENS * HEADS).to(tl.int64)
+    first = (request * segments * TOKENS * HEADS).to(tl.int64)
     at = merged + (first + row)[:, None] * DIM + lane[None, :]
     values = tl.load(at, mask=inside, other=0.0)
     turn = tl.load(matrix + column[None, :] * DIM + lane[:, None])

@@ -105,7 +105,7 @@ def attend(
         TOKENS=scratch.tokens,
         TILE=shape.tile,
         TILES=tiles,
-        SEGMENTS=parts,
+        segments=parts,
         num_warps=shape.warps,
         num_stages=shape.stages,
     )
@@ -171,8 +171,8 @@ def merge(
         TOKENS=scratch.tokens,
         PAGE=page,
         TILE=tile,
-        SEGMENTS=parts,
-        CHUNK=min(1 << (parts - 1).bit_length(), 16),
+        segments=parts,
+        CHUNK=16,
         TURNED=turned,
         num_warps=4,
     )
