@@ -179,10 +179,10 @@ def test_drafts_by_batch_have_graphs_of_every_length_that_a_batch_keeps(
 @pytest.mark.parametrize(("seats", "drafts"), BY_BATCH)
 def test_a_mixed_batch_has_a_graph_of_every_size(seats: int, drafts: tuple[int, ...]) -> None:
     """No size is captured for equal requests alone, which would send others through none."""
-    from vllm.config import CUDAGraphMode
-
     lengths = step_lengths(seats, max(drafts), drafts)
     manager = manager_of(most_tokens(lengths), lengths)
+    from vllm.config import CUDAGraphMode
+
     for tokens in range(1, most_tokens(lengths) + 1):
         desc = manager.dispatch(min(2, tokens), tokens, None, 0)
         assert desc.cg_mode == CUDAGraphMode.PIECEWISE, tokens
