@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
-from engine_process import Cases, Session, SessionLost
+from engine_session import Cases, Session, SessionLost
 
 HERE = Path(__file__).resolve().parent
 Run = Callable[..., dict[str, Any]]

@@ -66,6 +66,7 @@ def _environment(folder: Path, interpret: bool, variables: dict[str, str]) -> di
     found = {
         **os.environ,
         "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",  # a second thread of such small layers only waits
         "TORCHDYNAMO_DISABLE": "1",
         "VLLM_NO_USAGE_STATS": "1",
         **variables,
