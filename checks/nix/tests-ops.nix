@@ -14,4 +14,5 @@ callCheck ./run-tests.nix {
     python-env
   ];
   tests = [ "pkgs/ops/tests" ];
+  files = [ "checks/gpu" ]; # what the checks on a GPU measure with is tested too
 }
