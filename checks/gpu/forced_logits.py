@@ -5,12 +5,9 @@ Python objects; so the calls of the model's compute_logits are watched while one
 the engine, and vLLM's own figure for each next token tells whether the rows are where they belong.
 """
 
-import os
-
-os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0")
-os.environ.setdefault("VLLM_USE_V2_MODEL_RUNNER", "1")
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -136,7 +133,7 @@ def continued(llm: Any, ids: list[int], tokens: int) -> Json:
 
 def ask(given: argparse.Namespace) -> int:
     """Boot one engine, ask, write ``given.out``."""
-    import bench  # registers the loader of dummy weights
+    import bench  # before vLLM: sets its environment, and registers the loader of dummy weights
     from engine_args import serve_args
     from vllm import LLM
 

@@ -1,6 +1,7 @@
 """What checks/gpu/quality.py and residues.py measure with is right: data, rows, divergence."""
 
 import math
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import torch
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "checks" / "gpu"))
 pytest.importorskip("vllm")
+BEFORE = dict(os.environ)
 import kv_samples
 from compare_logits import divergence
 from forced_logits import Watch
@@ -19,6 +21,12 @@ from quality import judged
 from qwen3090_ops.attention import reference
 
 LENGTH = 300
+CHANGED = dict(os.environ) != BEFORE
+
+
+def test_importing_them_leaves_the_environment_alone() -> None:
+    """Other tests of this process start vLLM's V1 runner."""
+    assert not CHANGED
 
 
 @pytest.mark.parametrize("kind", KINDS)
