@@ -29,7 +29,7 @@ def launches(case: Case) -> list[Shape]:
     if case.format is None:
         first = split.shape_of(case.tokens, group)
     else:
-        first = quantized.shape_of(case.tokens, group)
+        first = quantized.shape_of(case.tokens, group, case.format)
     rows = sorted({first.rows, *((64, 128) if case.tokens * group > 64 else ())})
     others = [
         replace(first, rows=row, tile=tile, warps=warps, stages=stages)

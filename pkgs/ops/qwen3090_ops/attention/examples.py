@@ -51,14 +51,14 @@ def _split(tokens: int) -> Example:
     )
 
 
-def _merge(name: str, turned: bool) -> Example:
+def _merge(name: str, values: int) -> Example:
     pointers = {"partial": "*fp32", "weights": "*fp32", "lengths": "*i32", "starts": "*i32"}
     sizes = {"HEADS": _HEADS, "DIM": _DIM, "TOKENS": 8, "PAGE": 432, "TILE": 32}
     return Example(
         name,
         f"{_MODULE}:merge_kernel",
         {**pointers, "out": "*bf16", **dict.fromkeys(_NUMBERS, "i32")},
-        {**sizes, "CHUNK": 16, "TURNED": turned},
+        {**sizes, "CHUNK": 16, "VALUES": values, "TURNED": values == 8},
     )
 
 
@@ -66,6 +66,7 @@ EXAMPLES = [
     *unpack_examples.EXAMPLES,
     *quantized_examples.EXAMPLES,
     *(_split(tokens) for tokens in (2, 5, 8, 16, 21, 64)),
-    _merge("verify attention, merge", False),
-    _merge("verify attention, merge of a rotated cache", True),
+    _merge("verify attention, merge", 1),
+    _merge("verify attention, merge of an int8 cache", 4),
+    _merge("verify attention, merge of an int4 cache", 8),
 ]

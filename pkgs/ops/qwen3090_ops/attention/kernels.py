@@ -5,7 +5,7 @@
 import triton
 import triton.language as tl
 
-from qwen3090_ops.attention.words import steps_of
+from qwen3090_ops.attention.words import steps_of, unpacked_from
 
 
 @triton.jit(do_not_specialize=["segments"])
@@ -130,6 +130,7 @@ def merge_kernel(
     TILE: tl.constexpr,
     segments,  # of each request
     CHUNK: tl.constexpr,
+    VALUES: tl.constexpr,  # of a word that partial results follow the order of; 1: in order
     TURNED: tl.constexpr,  # write fp32 into the first segment's place instead, for rotation.py
 ):
     """Add up the segments of one query token and head, and write the attention."""
@@ -165,6 +166,7 @@ def merge_kernel(
         )
         found += tl.sum(part * weight[:, None], 0)
     found = tl.where(total > 0, found / total, 0.0)
+    lane = unpacked_from(lane, VALUES)
     if TURNED:
         own = (request * segments * TOKENS + token) * HEADS + head
         tl.store(partial + own.to(tl.int64) * DIM + lane, found)

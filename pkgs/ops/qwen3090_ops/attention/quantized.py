@@ -4,13 +4,11 @@ On an RTX 3090 (82 multiprocessors, 936 GB/s, 100 KB of shared memory each, 99 K
 token of a KV head is 520 bytes in int8 and 264 in int4 instead of 1,024 in bf16, but the products
 are the same: with 48 rows of 64 in use, 65 kFLOP a token and head, at 71 TFLOP/s less time than
 the bf16 bytes take and more than the int8 ones. So the kernel is bound by its tensor cores and the
-instructions around them; words are unpacked once for all rows of a tile. On an H200
-(docs/results/gpu-attention.txt) a second stage, 8 warps a block, loading values or the next keys
-ahead, and scaling the sums only for a new maximum were slower or equal; tiles of 64 cached tokens
-too, except for int4: 2 to 4 % faster there, but on sm_86 they spill in every step.
+instructions around them; words are unpacked once for all rows of a tile, two values at a time.
 
-There 1 and 5 query tokens take longer than 8 (int8, 131,072 cached: 232, 276 and 200 us): sm_90
-multiplies 64 rows by wgmma, 16 and 32 rows as sm_86 does all. On sm_86 there is no such step.
+Times on an H200 are in docs/results/gpu-attention.txt. There 5 query tokens take longer than 8: sm_90
+multiplies 64 rows by wgmma, 16 and 32 rows as sm_86 does all. On sm_86 there is no such step. A
+second load of keys ahead in registers was as fast there as stages are, and spills on sm_86.
 
 An int4 cache's queries and results are turned by kernels of their own (rotation.py).
 """
@@ -24,28 +22,34 @@ from qwen3090_ops.attention.scratch import Scratch
 from qwen3090_ops.attention.split import LOG2E, Shape, merge, parts_of
 
 
-def shape_of(tokens: int, group: int) -> Shape:
+def shape_of(tokens: int, group: int, format: Format) -> Shape:
     """Return the launch for ``tokens`` query tokens of ``group`` heads a KV head.
 
-    More than 64 rows are several tiles of them. 128 rows take 8 warps, each of which then holds all
-    rows: scores are computed twice or more and registers spill in every step. Compiled for sm_86,
-    instructions a cached token of the loop, int8 and int4, all warps and tiles:
+    Chosen by what an RTX 3090 has room for, 2 programs a multiprocessor with up to 49 KB of shared
+    memory or one with 99 KB, and among those by times on an H200. Compiled for sm_86, with the
+    instructions a cached token of the loop, all warps (int8, int4):
 
-    =========================================  ===========  ===========
-    rows, cached tokens a tile, warps, stages  21 tokens    64 tokens
-    =========================================  ===========  ===========
-    128, 16, 8, 2                              1133, 1224   4522, 4916
-    128, 32, 8, 1                              664, 691     2701, 2753
-    64, 32, 4, 1                               696, 649     1623, 1515
-    =========================================  ===========  ===========
+    ==========================  ============  ========  ============================================
+    rows, tile, warps, stages   shared, KB    loop
+    ==========================  ============  ========  ============================================
+    16, 64, 4, 1                42, 42        77, 74    1 new token
+    32, 32, 4, 1                35, 35        140, 133  up to 5 over int8
+    32, 32, 4, 2                51, 43        140, 132  up to 5 over int4
+    64, 32, 4, 3                69, 61        223, 220  more; one program: words are loaded ahead
+    64, 32, 4, 1                53, 53        225, 217  7 to 10 % slower on an H200 for int8
+    64, 64, 4, 1                73, 73        186, 179  59 registers spill in every step
+    ==========================  ============  ========  ============================================
 
-    On an H200 128 rows took 516 and 592 us for 21 tokens after 131,072, one tile of 64 rows for
-    8 tokens 200 and 211; several tiles of 64 have not been timed on a GPU.
+    More than 64 rows are several tiles of them: 128 would compute scores twice and spill.
     """
     rows = 16
     while rows < min(tokens * group, 64):
         rows *= 2
-    return Shape(rows, tile=32, warps=4, stages=1)
+    if rows == 16:
+        return Shape(rows, tile=64, warps=4, stages=1)
+    if rows == 32:
+        return Shape(rows, tile=32, warps=4, stages=2 if format.values == 8 else 1)
+    return Shape(rows, tile=32, warps=4, stages=3)
 
 
 def attend_words(
@@ -94,7 +98,7 @@ def attend_words(
         kv_heads=kv_heads,
         multiprocessors=multiprocessors,
     )
-    shape = shape or shape_of(tokens, group)
+    shape = shape or shape_of(tokens, group, format)
     queries = shape.rows // group
     tiles = -(-tokens // queries)
     tile = shape.tile
@@ -157,6 +161,7 @@ def attend_words(
         parts=parts,
         page=page,
         tile=tile,
+        values=format.values,
         turned=turn is not None,
     )
     if turn is not None:

@@ -12,7 +12,7 @@ _GROUP = _HEADS // _KV_HEADS
 
 
 def _words(form: Format, tokens: int, page: int) -> Example:
-    shape = shape_of(tokens, _GROUP)
+    shape = shape_of(tokens, _GROUP, form)
     pointers = {
         "q": "*bf16",
         "cache": "*i32",

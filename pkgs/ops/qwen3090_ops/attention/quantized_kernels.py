@@ -1,7 +1,8 @@
 """Split attention over int8 and int4 caches: a segment's partial results, from whole words.
 
 A tile of words is loaded once for all query rows, unpacked in registers and multiplied as it is:
-scales and zero points act on scores and probabilities, so no dequantized tile exists.
+scales and zero points act on scores and probabilities, so no dequantized tile exists. Products are
+of fp16, which holds every unpacked value; sums are fp32.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -9,27 +10,31 @@ scales and zero points act on scores and probabilities, so no dequantized tile e
 import triton
 import triton.language as tl
 
-from qwen3090_ops.attention.words import steps_of, unpack
+from qwen3090_ops.attention.words import base_and_scale, steps_of, unpack
 
 
 @triton.jit
-def regrouped(keys):
-    """Return int4 keys [a, dim] with the dimensions in the order of ``regrouped_from``.
+def regrouped(x):
+    """Return [a, dim] with int4 keys' dimensions in another order, for queries and keys alike.
 
     A thread of a tensor core's product takes 4 neighbours and the 4 that stand 16 further on. With
     the 8 nibbles of a word there, keys go from registers straight into the product on sm_86; as
     they are they would pass through shared memory, behind a barrier that makes queries spill.
     """
-    A: tl.constexpr = keys.shape[0]
-    DIM: tl.constexpr = keys.shape[1]
-    groups = keys.reshape(A, DIM // 32, 4, 2, 4)  # four words, halves of a word, nibbles
+    A: tl.constexpr = x.shape[0]
+    DIM: tl.constexpr = x.shape[1]
+    groups = x.reshape(A, DIM // 32, 4, 2, 4)  # four words, halves of a word, nibbles
     return groups.permute(0, 1, 3, 2, 4).reshape(A, DIM)
 
 
 @triton.jit
-def regrouped_from(lane):
-    """Return which dimension ``regrouped`` puts at ``lane``."""
-    return lane // 32 * 32 + lane // 4 % 4 * 8 + lane // 16 % 2 * 4 + lane % 4
+def met_by(queries, VALUES: tl.constexpr):
+    """Return queries [a, dim] with the dimensions in the order that unpacked keys stand in."""
+    HALF: tl.constexpr = VALUES // 2
+    A: tl.constexpr = queries.shape[0]
+    DIM: tl.constexpr = queries.shape[1]
+    pairs = queries.reshape(A, DIM // VALUES, 2, HALF).permute(0, 1, 3, 2).reshape(A, DIM)
+    return regrouped(pairs) if VALUES == 8 else pairs
 
 
 @triton.jit(do_not_specialize=["segments"])
@@ -61,7 +66,8 @@ def words_kernel(
     segments,  # of each request
 ):
     """Write one segment's sums of one tile of query rows; quantized.attend_words has the shapes."""
-    TYPE: tl.constexpr = q.dtype.element_ty
+    FULL: tl.constexpr = q.dtype.element_ty == tl.float32  # for tests of exactness
+    TYPE: tl.constexpr = tl.float32 if FULL else tl.float16
     WORDS: tl.constexpr = DIM // VALUES
     STEPS: tl.constexpr = (PAGE + TILE - 1) // TILE  # of a page
     request = tl.program_id(0) // TILES
@@ -88,20 +94,23 @@ def words_kernel(
     lane = tl.arange(0, DIM)
     word = tl.arange(0, WORDS)
     index = tl.arange(0, TILE)
-    met = regrouped_from(lane) if VALUES == 8 else lane  # the dimensions that keys stand in
-    queries = tl.load(
-        q
-        + (begin + token).to(tl.int64)[:, None] * stride_q_token
-        + head[:, None] * stride_q_head
-        + met[None, :],
-        mask=wanted[:, None],
-        other=0.0,
-    )
+    from_q = (begin + token).to(tl.int64) * stride_q_token + head * stride_q_head
+    queries = tl.load(q + from_q[:, None] + lane[None, :], mask=wanted[:, None], other=0.0).to(TYPE)
     summed = tl.sum(queries.to(tl.float32), 1)
+    # To memory, where this program's results will be, and back: on sm_90 a converted operand would
+    # take 64 registers a thread, a loaded one is read from shared memory.
+    at_row = (((request * segments + segment) * TOKENS + token) * HEADS + head).to(tl.int64)
+    staged = partial.to(tl.pointer_type(TYPE), bitcast=True)
+    staged += at_row[:, None] * (DIM if FULL else 2 * DIM) + lane[None, :]
+    tl.store(staged, met_by(queries, VALUES), wanted[:, None])
+    tl.debug_barrier()
+    queries = tl.load(staged, mask=wanted[:, None], other=0.0)
     last = tl.where(wanted, length - count + token, -1)  # the last position that a row sees
     top = tl.full([ROWS], float("-inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     out = tl.zeros([ROWS, DIM], tl.float32)
+    all_see = length - count + first + 1  # positions that each row sees
+    unit = 1e-30  # the largest scale of values so far: probabilities are in fp16, in parts of it
     words_at = index[:, None] * STRIDE_TOKEN + word[None, :]
     for step in range(low, high):
         page = step // STEPS
@@ -113,37 +122,37 @@ def words_kernel(
         place = page * PAGE + within + index
         inside = (within + index >= fresh) & (place < length)
 
-        keys = unpack(tl.load(at + words_at), VALUES, TYPE)
+        key_words = tl.load(at + words_at)
+        value_words = tl.load(at + (WORDS + 1) + words_at)
+        keys = unpack(key_words, VALUES).to(TYPE)
         if VALUES == 8:
             keys = regrouped(keys)
         bits = tl.load(at + WORDS + index * STRIDE_TOKEN, mask=inside, other=0)
+        base, stretch = base_and_scale(bits, VALUES)
         scores = tl.dot(queries, keys.trans())
-        if VALUES == 8:
-            scores -= summed[:, None] * ((bits & 15) + 128).to(tl.float32)[None, :]
-            bits &= -16
-        scores *= (bits.to(tl.float32, bitcast=True) * scale)[None, :]
-        seen = tl.where(inside, place, 2147483647)[None, :] <= last[:, None]
-        scores = tl.where(seen, scores, float("-inf"))
+        scores = (scores - summed[:, None] * base[None, :]) * (stretch * scale)[None, :]
+        if (page * PAGE + within + TILE > all_see) | (within < fresh):
+            seen = tl.where(inside, place, 2147483647)[None, :] <= last[:, None]
+            scores = tl.where(seen, scores, float("-inf"))
         peak = tl.maximum(top, tl.max(scores, 1))
         safe = tl.where(peak == float("-inf"), 0.0, peak)
         chance = tl.exp2(scores - safe[:, None])
         shrink = tl.exp2(top - safe)
         total = total * shrink + tl.sum(chance, 1)
-
-        bits = tl.load(at + (2 * WORDS + 1) + index * STRIDE_TOKEN, mask=inside, other=0)
-        zero = ((bits & 15) + 128).to(tl.float32)
-        if VALUES == 8:
-            bits &= -16
-        chance = (chance * bits.to(tl.float32, bitcast=True)[None, :]).to(TYPE)
-        values = unpack(tl.load(at + (WORDS + 1) + words_at), VALUES, TYPE)
-        out = out * shrink[:, None]
-        if VALUES == 8:
-            # now, not at the end: the sums stay as small as what they are for
-            out -= tl.sum(chance.to(tl.float32) * zero[None, :], 1)[:, None]
-        out = tl.dot(chance, values, out)
         top = peak
 
-    at_row = ((request * segments + segment) * TOKENS + token) * HEADS + head
-    tl.store(partial + at_row.to(tl.int64)[:, None] * DIM + lane[None, :], out, wanted[:, None])
+        bits = tl.load(at + (2 * WORDS + 1) + index * STRIDE_TOKEN, mask=inside, other=0)
+        base, stretch = base_and_scale(bits, VALUES)
+        most = tl.maximum(unit, tl.max(stretch, 0))
+        chance = (chance * (stretch * (32768.0 / most))[None, :]).to(TYPE)
+        values = unpack(value_words, VALUES).to(TYPE)
+        out = out * (shrink * (unit / most))[:, None]
+        # now, not at the end: the sums stay as small as what they are for
+        out -= tl.sum(chance.to(tl.float32) * base[None, :], 1)[:, None]
+        out = tl.dot(chance, values, out)
+        unit = most
+
+    out *= unit / 32768.0  # in the order of words.unpacked_from: the merge knows
+    tl.store(partial + at_row[:, None] * DIM + lane[None, :], out, wanted[:, None])
     tl.store(weights + at_row * 2, top, wanted)
     tl.store(weights + at_row * 2 + 1, total, wanted)

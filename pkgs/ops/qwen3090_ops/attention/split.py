@@ -147,6 +147,7 @@ def merge(
     parts: int,
     page: int,
     tile: int,
+    values: int = 1,
     turned: bool = False,
 ) -> None:
     """Add up the segments in ``scratch`` and write the attention into ``out``.
@@ -155,6 +156,7 @@ def merge(
         out, lengths, starts, tokens: as for ``attend``.
         parts: segments of each request.
         page, tile: a segment is a number of tiles of cached tokens, none over two pages.
+        values: of a word whose order (words.unpacked_from) the partial results have; 1: in order.
         turned: leave fp32 rows in each request's first segment of ``scratch.partial`` instead.
     """
     _, heads, dim = out.shape
@@ -173,6 +175,7 @@ def merge(
         TILE=tile,
         segments=parts,
         CHUNK=16,
+        VALUES=values,
         TURNED=turned,
         num_warps=4,
     )

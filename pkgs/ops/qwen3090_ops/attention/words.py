@@ -13,14 +13,6 @@ def steps_of(length, PAGE: tl.constexpr, TILE: tl.constexpr):
 
 
 @triton.jit
-def byte_of(word, PLACE: tl.constexpr, TYPE: tl.constexpr):
-    """Return a signed byte of words whose bytes have their top bits flipped, exact in TYPE."""
-    # 2**23 + byte in fp32: one permutation of bytes, where an int-to-float conversion is slow
-    biased = ((word >> (8 * PLACE)) & 0xFF) | 0x4B000000
-    return (biased.to(tl.float32, bitcast=True) - 8388736.0).to(TYPE)
-
-
-@triton.jit
 def both(even, odd):
     """Return [a, 2 b] whose last dimension takes turns between two [a, b]."""
     A: tl.constexpr = even.shape[0]
@@ -29,23 +21,47 @@ def both(even, odd):
 
 
 @triton.jit
-def nibbles_of(word, PLACE: tl.constexpr, TYPE: tl.constexpr):
-    """Return 128 + nibble PLACE and 128 + nibble PLACE + 4 of words by turns, exact in TYPE."""
-    # nibble | 0x4300 is 128 + nibble in bf16; two of them, 16 bits apart, at once
-    pair = ((word >> (4 * PLACE)) & 0x000F000F) | 0x43004300
-    low = pair.to(tl.int16).to(tl.bfloat16, bitcast=True)
-    high = (pair >> 16).to(tl.int16).to(tl.bfloat16, bitcast=True)
-    return both(low.to(TYPE), high.to(TYPE))
+def halves(pair):
+    """Return fp16 [a, 2 b] of words [a, b] that hold two of them, the lower one first."""
+    low = pair.to(tl.int16).to(tl.float16, bitcast=True)
+    return both(low, (pair >> 16).to(tl.int16).to(tl.float16, bitcast=True))
 
 
 @triton.jit
-def unpack(words, VALUES: tl.constexpr, TYPE: tl.constexpr):
-    """Return [a, VALUES b] of words [a, b], in order: signed bytes, or 128 + nibbles."""
+def unpack(words, VALUES: tl.constexpr):
+    """Return fp16 [a, VALUES b] of words [a, b]: 384 + signed byte, or 16 + nibble.
+
+    In the order of ``unpacked_from``: two values at a time, in place in the significands of 256 or
+    of 16, by a shift and a logical instruction, where a conversion from integers is slow. Exact.
+    The bases are small, since products with them are subtracted again.
+    """
     if VALUES == 4:
-        flipped = words ^ -2139062144  # 0x80808080
-        even = both(byte_of(flipped, 0, TYPE), byte_of(flipped, 2, TYPE))
-        odd = both(byte_of(flipped, 1, TYPE), byte_of(flipped, 3, TYPE))
+        # 0x5C00 is 256; the byte's sign is flipped
+        even, odd = ((words << 2) & 0x03FC03FC), ((words >> 6) & 0x03FC03FC)
+        pairs = both(even ^ 0x5E005E00, odd ^ 0x5E005E00)
     else:
-        even = both(nibbles_of(words, 0, TYPE), nibbles_of(words, 2, TYPE))
-        odd = both(nibbles_of(words, 1, TYPE), nibbles_of(words, 3, TYPE))
-    return both(even, odd)
+        # 0x4C00 is 16; nibbles 0 and 4 first
+        even = both((words << 6) & 0x03C003C0, (words >> 2) & 0x03C003C0)
+        odd = both((words << 2) & 0x03C003C0, (words >> 6) & 0x03C003C0)
+        pairs = both(even | 0x4C004C00, odd | 0x4C004C00)
+    return halves(pairs)
+
+
+@triton.jit
+def unpacked_from(lane, VALUES: tl.constexpr):
+    """Return which value ``unpack`` puts at ``lane``: those 16 bits apart are neighbours."""
+    if VALUES == 1:
+        return lane
+    HALF: tl.constexpr = VALUES // 2
+    return lane // VALUES * VALUES + lane % 2 * HALF + lane // 2 % HALF
+
+
+@triton.jit
+def base_and_scale(bits, VALUES: tl.constexpr):
+    """Return what ``unpack`` has added to a token's integers, and their scale, of the scale's bits.
+
+    An int4 scale's last 4 bits are the zero point.
+    """
+    if VALUES == 4:
+        return tl.full(bits.shape, 384.0, tl.float32), bits.to(tl.float32, bitcast=True)
+    return ((bits & 15) + 16).to(tl.float32), (bits & -16).to(tl.float32, bitcast=True)

@@ -67,8 +67,14 @@ def check(
     multiprocessors: int = 8,
     seats: int | None = None,
     shape: Shape | None = None,
+    dtype: torch.dtype = torch.float32,
+    spread: float = 0.0,
 ) -> None:
-    """Compare one batch; blocks are in random order, and what nobody wrote reads as NaN."""
+    """Compare one batch; blocks are in random order, and what nobody wrote reads as NaN.
+
+    The scales of values are multiplied by 10 to the power of up to ``spread``, either way; queries
+    of a 16-bit ``dtype`` make products of fp16, those of fp32 exact ones.
+    """
     torch.manual_seed(sum(lengths) + page)
     heads, requests = group * kv_heads, len(lengths)
     widest = -(-max(lengths) // page)
@@ -78,8 +84,13 @@ def check(
         place = torch.arange(length)
         slots = row[place // page] * page + place % page
         source = written(form, kv_heads, dim)
-        filled[slots // page, slots % page] = source[torch.randint(WRITTEN, (length,))]
-    q = torch.randn(sum(counts), heads, dim)
+        copied = source[torch.randint(WRITTEN, (length,))]
+        factors = 10 ** ((2 * torch.rand(length, 1) - 1) * spread)
+        zero_points = copied[..., -1] & 15 if form.rotated else 0
+        scaled = (copied[..., -1:].view(torch.float32)[..., 0] * factors).view(torch.int32)
+        copied[..., -1] = scaled & -16 | zero_points if form.rotated else scaled
+        filled[slots // page, slots % page] = copied
+    q = torch.randn(sum(counts), heads, dim).to(dtype)
     scratch = Scratch.make(
         requests=seats or requests,
         tokens=max(counts),
@@ -112,7 +123,11 @@ def check(
     )
     expected = reference.attend_words(q, filled, *batch, dim**-0.5, form)
     assert torch.equal(q, given_q)
-    torch.testing.assert_close(out, expected, atol=3e-5, rtol=3e-5)
+    if dtype == torch.float32:
+        torch.testing.assert_close(out, expected, atol=3e-5, rtol=3e-5)
+    else:
+        error = (out.float() - expected).norm(dim=-1) / expected.norm(dim=-1)
+        assert error.max() < 4e-3
 
 
 @pytest.mark.parametrize(
@@ -135,6 +150,13 @@ def test_numbers_of_query_tokens(tokens: int, form: Format) -> None:
 @pytest.mark.parametrize(("page", "form"), [(864, INT8), (1696, INT4)], ids=str)
 def test_the_published_shape(page: int, form: Format) -> None:
     check(form, [page + 4], [2], page=page, kv_heads=4, dim=256)
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+@pytest.mark.parametrize("form", BOTH)
+def test_products_of_16_bits_whatever_the_scales(form: Format, spread: float) -> None:
+    kind = torch.float16  # the interpreter's bf16 has no products
+    check(form, [150], [5], page=48, kv_heads=1, multiprocessors=1, dtype=kind, spread=spread)
 
 
 @pytest.mark.parametrize("form", BOTH)
