@@ -26,8 +26,8 @@ env \
   --mamba-cache-mode align \
   --async-scheduling \
   --language-model-only \
-  --compilation-config '{"cudagraph_capture_sizes":[1,2,4,5,10,15,20,25,30,35,40]}' \
-  --speculative-config '{"method":"mtp","num_speculative_tokens":4,"draft_sample_method":"probabilistic","rejection_sample_method":"block"}' \
+  --compilation-config '{"cudagraph_capture_sizes":[1,2,3,4,5,6,7,8,10,12,15,16,20,24,25,28,30,32]}' \
+  --speculative-config '{"method":"mtp","num_speculative_tokens":4,"draft_sample_method":"probabilistic","rejection_sample_method":"block","num_speculative_tokens_per_batch_size":[[1,3,4],[4,8,3]]}' \
   --worker-extension-cls qwen3090_ops.live.extension.ReportExtension \
   --middleware qwen3090_ops.live.middleware.EngineReport \
   --reasoning-parser qwen3090 \
