@@ -87,7 +87,12 @@ def compile_for(example: Example, capability: int = 86) -> Need:
     aligned = example.aligned
     if aligned is None:
         aligned = tuple(key for key, kind in example.signature.items() if kind.startswith("*"))
-    attributes = {(kernel.arg_names.index(key),): [["tt.divisibility", 16]] for key in aligned}
+    places = [kernel.arg_names.index(key) for key in aligned]
+    attributes = {
+        (place,): [["tt.divisibility", 16]]
+        for place in places
+        if not kernel.params[place].do_not_specialize_on_alignment
+    }
     signature = {
         key: "constexpr" if key in example.constants else example.signature[key]
         for key in kernel.arg_names

@@ -19,7 +19,7 @@ from vllm.v1.attention.backends.flash_attn import (
 )
 
 from qwen3090_ops.attention.scratch import Scratch
-from qwen3090_ops.attention.split import attend, shape_of
+from qwen3090_ops.attention.split import MOST_ROWS, attend, shape_of
 from qwen3090_ops.knobs import switch
 
 KNOB = "split_attention"
@@ -91,6 +91,7 @@ class SplitFlashAttentionImpl(FlashAttentionImpl):  # type: ignore[misc]
             and self.kv_cache_dtype in ("auto", "bfloat16", "float16")
             and self.head_size & (self.head_size - 1) == 0
             and self.num_heads % self.num_kv_heads == 0
+            and self.num_queries_per_kv <= MOST_ROWS
             and self.dcp_world_size == 1
         )
 

@@ -5,10 +5,10 @@
 import triton
 import triton.language as tl
 
-from qwen3090_ops.attention.words import steps_of, unpacked_from
+from qwen3090_ops.attention.words import PARTS, steps_of, unpacked_from
 
 
-@triton.jit(do_not_specialize=["segments"])
+@triton.jit(do_not_specialize=["segments"], do_not_specialize_on_alignment=PARTS)
 def split_kernel(
     q,
     k,
@@ -114,7 +114,7 @@ def split_kernel(
     tl.store(weights + place_of * 2 + 1, total, wanted)
 
 
-@triton.jit(do_not_specialize=["segments"])
+@triton.jit(do_not_specialize=["segments"], do_not_specialize_on_alignment=PARTS)
 def merge_kernel(
     partial,
     weights,

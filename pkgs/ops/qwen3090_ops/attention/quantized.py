@@ -20,6 +20,9 @@ from qwen3090_ops.attention.rotation import COLUMNS, RESULTS, ROWS, rotate_kerne
 from qwen3090_ops.attention.scratch import Scratch
 from qwen3090_ops.attention.split import LOG2E, Shape, merge, parts_of
 
+MOST_ROWS = 64
+"""Query rows of a tile at most; the heads of a KV head have to fit."""
+
 
 def shape_of(tokens: int, group: int, format: Format) -> Shape:
     """Return the launch for ``tokens`` query tokens of ``group`` heads a KV head.
@@ -34,16 +37,17 @@ def shape_of(tokens: int, group: int, format: Format) -> Shape:
     16, 64, 4, 1                42, 42        77, 74    1 new token
     32, 32, 4, 1                35, 35        140, 133  up to 5 over int8
     32, 32, 4, 2                51, 43        140, 132  up to 5 over int4
-    64, 32, 4, 3                69, 61        223, 220  more; one program: words are loaded ahead
+    64, 32, 4, 3                69, 61        223, 220  more; one program: words are loaded ahead;
+                                                        17 and 14 loads of spilled registers a step
     64, 32, 4, 1                53, 53        225, 217  7 to 10 % slower on an H200 for int8
-    64, 64, 4, 1                73, 73        186, 179  59 registers spill in every step
+    64, 64, 4, 1                73, 73        186, 179  59 and 56 registers spill in every step
     ==========================  ============  ========  ============================================
 
     More than 64 rows are several tiles of them: 128 would compute scores twice on sm_86 and spill.
     On an H200 three tiles take 563 us for 21 tokens after 131,072 in int8; 128 rows took 516.
     """
     rows = 16
-    while rows < min(tokens * group, 64):
+    while rows < min(tokens * group, MOST_ROWS):
         rows *= 2
     if rows == 16:
         return Shape(rows, tile=64, warps=4, stages=1)

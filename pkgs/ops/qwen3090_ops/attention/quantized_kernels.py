@@ -10,7 +10,7 @@ of fp16, which holds every unpacked value; sums are fp32.
 import triton
 import triton.language as tl
 
-from qwen3090_ops.attention.words import base_and_scale, steps_of, unpack
+from qwen3090_ops.attention.words import PARTS, base_and_scale, steps_of, unpack
 
 
 @triton.jit
@@ -37,7 +37,7 @@ def met_by(queries, VALUES: tl.constexpr):
     return regrouped(pairs) if VALUES == 8 else pairs
 
 
-@triton.jit(do_not_specialize=["segments"])
+@triton.jit(do_not_specialize=["segments"], do_not_specialize_on_alignment=PARTS)
 def words_kernel(
     q,
     cache,
@@ -65,7 +65,11 @@ def words_kernel(
     TILES: tl.constexpr,  # tiles of query tokens
     segments,  # of each request
 ):
-    """Write one segment's sums of one tile of query rows; quantized.attend_words has the shapes."""
+    """Write one segment's sums of one tile of query rows; quantized.attend_words has the shapes.
+
+    Probabilities are kept in fp16 in parts of the largest value scale so far, of any row: what is
+    below 2**-39 of the largest of these products loses precision.
+    """
     FULL: tl.constexpr = q.dtype.element_ty == tl.float32  # for tests of exactness
     TYPE: tl.constexpr = tl.float32 if FULL else tl.float16
     WORDS: tl.constexpr = DIM // VALUES

@@ -9,6 +9,8 @@ multiplies 16 rows by 64 columns of the matrix, which the second-level cache hol
 import triton
 import triton.language as tl
 
+from qwen3090_ops.attention.words import PARTS
+
 ROWS, COLUMNS = 16, 64
 """Of the product of one program; 16 rows are the least that it takes."""
 RESULTS = ROWS // 2
@@ -43,7 +45,7 @@ def rotate_kernel(
     tl.store(target, found.to(out.dtype.element_ty), mask=inside)
 
 
-@triton.jit(do_not_specialize=["segments"])
+@triton.jit(do_not_specialize=["segments"], do_not_specialize_on_alignment=PARTS)
 def unrotate_kernel(
     merged,  # fp32 [(request, segment, token, head), DIM]: the merge wrote to segment 0
     matrix,  # [DIM, DIM] of formats.rotation, out's type

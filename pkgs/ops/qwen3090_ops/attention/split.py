@@ -29,10 +29,14 @@ class Shape:
     stages: int = 2
 
 
+MOST_ROWS = 128
+"""Query rows of a tile at most; the heads of a KV head have to fit."""
+
+
 def shape_of(tokens: int, group: int) -> Shape:
     """Return the launch for ``tokens`` query tokens of ``group`` heads a KV head."""
     rows = 16
-    while rows < min(tokens * group, 128):
+    while rows < min(tokens * group, MOST_ROWS):
         rows *= 2
     # 128 rows of 256 bf16 take 64 KB themselves: a smaller tile keeps a block below 99 KB.
     return Shape(rows, tile=16 if rows > 64 else 32, warps=8 if rows > 64 else 4)

@@ -36,7 +36,7 @@ from qwen3090_ops.attention.batches import Batch, arrange
 from qwen3090_ops.attention.flash import flash_attention
 from qwen3090_ops.attention.formats import FORMATS, rotate, words
 from qwen3090_ops.attention.prefill import CONTEXT_TOKENS, Context, prefill
-from qwen3090_ops.attention.quantized import attend_words
+from qwen3090_ops.attention.quantized import MOST_ROWS, attend_words
 from qwen3090_ops.attention.unpack import unpack
 from qwen3090_ops.knobs import switch
 
@@ -163,7 +163,9 @@ class SplitTritonImpl(TritonAttentionImpl):  # type: ignore[misc]
             and not self.logits_soft_cap
             and self.sinks is None
             and self.head_size & (self.head_size - 1) == 0
+            and self.head_size >= 32
             and self.num_heads % self.num_kv_heads == 0
+            and self.num_heads // self.num_kv_heads <= MOST_ROWS
         )
 
     def _words(self, kv_cache: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 
 from qwen3090_ops.attention.formats import Format
+from qwen3090_ops.attention.words import PARTS
 
 TILE = 16
 WARPS = 4
@@ -30,7 +31,7 @@ def _value(word, bits, lane, VALUES: tl.constexpr):
 
 
 # What changes from chunk to chunk is not specialised on: that would compile variants while serving.
-@triton.jit(do_not_specialize=["row", "first", "count"])
+@triton.jit(do_not_specialize=["row", "first", "count"], do_not_specialize_on_alignment=PARTS)
 def unpack_kernel(
     words,
     table,

@@ -5,6 +5,10 @@
 import triton
 import triton.language as tl
 
+PARTS = ["table", "lengths", "starts"]
+"""Arguments that are parts of a batch's tensors, from any row on: a kernel that was specialised on
+their alignment would be compiled anew while serving."""
+
 
 @triton.jit
 def steps_of(length, PAGE: tl.constexpr, TILE: tl.constexpr):

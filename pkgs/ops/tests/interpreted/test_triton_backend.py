@@ -190,6 +190,8 @@ STOCK: dict[str, dict[str, Any]] = {
     "bf16 cache": {"cache_dtype": "auto"},
     "fp8 cache": {"cache_dtype": "fp8_per_token_head"},
     "knob": {"config": Config.make(knob=False)},
+    "small heads": {"head_size": 16},
+    "more heads a KV head than rows of a tile": {"num_heads": 130},
     "too many drafts": {"config": Config.make(drafts=64)},
 }
 

@@ -87,14 +87,8 @@ def impl(
     found = config or Config.make()
     monkeypatch.setattr(triton_backend, "get_current_vllm_config_or_none", lambda: found)
     given = {"alibi_slopes": None, "sliding_window": None} | more
-    return triton_backend.SplitTritonImpl(
-        num_heads=HEADS,
-        head_size=DIM,
-        scale=DIM**-0.5,
-        num_kv_heads=KV_HEADS,
-        kv_cache_dtype=cache_dtype,
-        **given,
-    )
+    sizes = {"num_heads": HEADS, "head_size": DIM, "scale": DIM**-0.5, "num_kv_heads": KV_HEADS}
+    return triton_backend.SplitTritonImpl(kv_cache_dtype=cache_dtype, **(sizes | given))
 
 
 def builder(
