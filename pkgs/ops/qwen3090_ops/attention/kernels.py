@@ -169,6 +169,7 @@ def merge_kernel(
     lane = unpacked_from(lane, VALUES)
     if TURNED:
         own = (request * segments * TOKENS + token) * HEADS + head
+        tl.debug_barrier()  # other threads have read what is written over, in another order
         tl.store(partial + own.to(tl.int64) * DIM + lane, found)
         return
     target = out + (begin + token).to(tl.int64) * stride_out_token + head * stride_out_head

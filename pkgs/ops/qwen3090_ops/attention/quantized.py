@@ -39,7 +39,7 @@ def shape_of(tokens: int, group: int, format: Format) -> Shape:
     32, 32, 4, 2                51, 43        140, 132  up to 5 over int4
     64, 32, 4, 3                69, 61        223, 220  more; one program: words are loaded ahead;
                                                         17 and 14 loads of spilled registers a step
-    64, 32, 4, 1                53, 53        225, 217  7 to 10 % slower on an H200 for int8
+    64, 32, 4, 1                53, 53        225, 217  5 to 10 % slower on an H200 for int8
     64, 64, 4, 1                73, 73        186, 179  59 and 56 registers spill in every step
     ==========================  ============  ========  ============================================
 
