@@ -3,6 +3,7 @@
 from typing import Any
 
 from qwen3090_ops.attention import quantized_examples, unpack_examples
+from qwen3090_ops.attention.formats import INT4, INT8, Format
 from qwen3090_ops.attention.split import shape_of
 from qwen3090_ops.kernels import Example
 
@@ -51,14 +52,19 @@ def _split(tokens: int) -> Example:
     )
 
 
-def _merge(name: str, values: int) -> Example:
+def _merge(name: str, format: Format | None = None) -> Example:
     pointers = {"partial": "*fp32", "weights": "*fp32", "lengths": "*i32", "starts": "*i32"}
     sizes = {"HEADS": _HEADS, "DIM": _DIM, "TOKENS": 8, "PAGE": 432, "TILE": 32}
     return Example(
         name,
         f"{_MODULE}:merge_kernel",
         {**pointers, "out": "*bf16", **dict.fromkeys(_NUMBERS, "i32")},
-        {**sizes, "CHUNK": 16, "VALUES": values, "TURNED": values == 8},
+        {
+            **sizes,
+            "CHUNK": 16,
+            "VALUES": format.values if format else 1,
+            "TURNED": format is not None and format.rotated,
+        },
     )
 
 
@@ -66,7 +72,7 @@ EXAMPLES = [
     *unpack_examples.EXAMPLES,
     *quantized_examples.EXAMPLES,
     *(_split(tokens) for tokens in (2, 5, 8, 16, 21, 64)),
-    _merge("verify attention, merge", 1),
-    _merge("verify attention, merge of an int8 cache", 4),
-    _merge("verify attention, merge of an int4 cache", 8),
+    _merge("verify attention, merge"),
+    _merge("verify attention, merge of an int8 cache", INT8),
+    _merge("verify attention, merge of an int4 cache", INT4),
 ]

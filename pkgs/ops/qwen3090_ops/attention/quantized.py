@@ -18,7 +18,7 @@ from qwen3090_ops.attention.formats import Format, rotation
 from qwen3090_ops.attention.quantized_kernels import words_kernel
 from qwen3090_ops.attention.rotation import COLUMNS, RESULTS, ROWS, rotate_kernel, unrotate_kernel
 from qwen3090_ops.attention.scratch import Scratch
-from qwen3090_ops.attention.split import LOG2E, Shape, merge, parts_of
+from qwen3090_ops.attention.split import LOG2E, Shape, merge, parts_of, rows_of
 
 MOST_ROWS = 64
 """Query rows of a tile at most; the heads of a KV head have to fit."""
@@ -46,9 +46,7 @@ def shape_of(tokens: int, group: int, format: Format) -> Shape:
     More than 64 rows are several tiles of them: 128 would compute scores twice on sm_86 and spill.
     On an H200 three tiles take 563 us for 21 tokens after 131,072 in int8; 128 rows took 516.
     """
-    rows = 16
-    while rows < min(tokens * group, MOST_ROWS):
-        rows *= 2
+    rows = rows_of(tokens, group, MOST_ROWS)
     if rows == 16:
         return Shape(rows, tile=64, warps=4, stages=1)
     if rows == 32:
@@ -165,8 +163,7 @@ def attend_words(
         parts=parts,
         page=page,
         tile=tile,
-        values=format.values,
-        turned=turn is not None,
+        format=format,
     )
     if turn is not None:
         unrotate_kernel[(requests, -(-tokens * heads // RESULTS), dim // columns)](

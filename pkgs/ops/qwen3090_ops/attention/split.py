@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
+from qwen3090_ops.attention.formats import Format
 from qwen3090_ops.attention.kernels import merge_kernel, split_kernel
 from qwen3090_ops.attention.scratch import Scratch, segments
 
@@ -33,11 +34,17 @@ MOST_ROWS = 128
 """Query rows of a tile at most; the heads of a KV head have to fit."""
 
 
+def rows_of(tokens: int, group: int, most: int) -> int:
+    """Return the rows of a tile, a power of two of 16 to ``most``, for ``shape_of``."""
+    rows = 16
+    while rows < min(tokens * group, most):
+        rows *= 2
+    return rows
+
+
 def shape_of(tokens: int, group: int) -> Shape:
     """Return the launch for ``tokens`` query tokens of ``group`` heads a KV head."""
-    rows = 16
-    while rows < min(tokens * group, MOST_ROWS):
-        rows *= 2
+    rows = rows_of(tokens, group, MOST_ROWS)
     # 128 rows of 256 bf16 take 64 KB themselves: a smaller tile keeps a block below 99 KB.
     return Shape(rows, tile=16 if rows > 64 else 32, warps=8 if rows > 64 else 4)
 
@@ -151,8 +158,7 @@ def merge(
     parts: int,
     page: int,
     tile: int,
-    values: int = 1,
-    turned: bool = False,
+    format: Format | None = None,
 ) -> None:
     """Add up the segments in ``scratch`` and write the attention into ``out``.
 
@@ -160,8 +166,9 @@ def merge(
         out, lengths, starts, tokens: as for ``attend``.
         parts: segments of each request.
         page, tile: a segment is a number of tiles of cached tokens, none over two pages.
-        values: of a word whose order (words.unpacked_from) the partial results have; 1: in order.
-        turned: leave fp32 rows in each request's first segment of ``scratch.partial`` instead.
+        format: of the cache when it is quantized: the partial results then have the order of
+            words.unpacked_from; over a rotated one fp32 rows are left in each request's first
+            segment of ``scratch.partial`` instead.
     """
     _, heads, dim = out.shape
     merge_kernel[(lengths.shape[0], tokens, heads)](
@@ -179,7 +186,7 @@ def merge(
         TILE=tile,
         segments=parts,
         CHUNK=16,
-        VALUES=values,
-        TURNED=turned,
+        VALUES=format.values if format else 1,
+        TURNED=format is not None and format.rotated,
         num_warps=4,
     )

@@ -165,7 +165,7 @@ class SplitTritonImpl(TritonAttentionImpl):  # type: ignore[misc]
             and self.head_size & (self.head_size - 1) == 0
             and self.head_size >= 32
             and self.num_heads % self.num_kv_heads == 0
-            and self.num_heads // self.num_kv_heads <= MOST_ROWS
+            and self.num_queries_per_kv <= MOST_ROWS
         )
 
     def _words(self, kv_cache: torch.Tensor) -> torch.Tensor:
